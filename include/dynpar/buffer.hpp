@@ -1,0 +1,70 @@
+// Memory that an engine's kernels can reach, so that one host program serves every engine.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <new>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace dynpar {
+
+/// How an engine allocates and copies. The functions throw (`std::bad_alloc`, `cuda_error`) and never return null;
+/// `release` does not throw.
+struct memory_space {
+    void* (*allocate)(std::size_t bytes);
+    void (*release)(void* memory) noexcept;
+    void (*copy_in)(void* there, const void* host, std::size_t bytes);
+    void (*copy_out)(void* host, const void* there, std::size_t bytes);
+};
+
+/// An array in the memory of an engine: made by `engine.make_buffer<T>(n)`, freed on destruction. Contents start undefined.
+template <class T>
+class buffer {
+    static_assert(std::is_trivially_copyable_v<T>, "dynpar: a buffer copies bytes between host and engine");
+
+public:
+    buffer(const memory_space& space, std::size_t count) : space_(&space), size_(count) {
+        if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
+        if (count != 0) data_ = static_cast<T*>(space.allocate(count * sizeof(T)));
+    }
+    ~buffer() {
+        if (data_ != nullptr) space_->release(data_);
+    }
+    buffer(buffer&& other) noexcept
+        : space_(other.space_), data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    buffer& operator=(buffer&& other) noexcept {
+        std::swap(space_, other.space_);
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+
+    T* data() const { return data_; }              ///< for kernels; on a GPU engine the host may not follow it
+    std::size_t size() const { return size_; }     ///< in elements
+
+    /// Copies `size()` elements from host memory into the buffer; waits until that is done.
+    void copy_from(const T* host) {
+        if (size_ != 0) space_->copy_in(data_, host, size_ * sizeof(T));
+    }
+    /// Copies the first `count` elements into host memory; waits until that is done.
+    void copy_to(T* host, std::size_t count) const {
+        if (count > size_) throw std::out_of_range("dynpar: copy_to: more elements asked for than the buffer has");
+        if (count != 0) space_->copy_out(host, data_, count * sizeof(T));
+    }
+    /// All elements, on the host.
+    std::vector<T> to_vector() const {
+        std::vector<T> host(size_);
+        copy_to(host.data(), size_);
+        return host;
+    }
+
+private:
+    const memory_space* space_;
+    T* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+}  // namespace dynpar

@@ -1,0 +1,64 @@
+// Three sizes or three indices, x fastest: what CUDA calls dim3, for code that must also build without CUDA.
+#pragma once
+
+#include <climits>
+#include <type_traits>
+
+#include "platform.hpp"
+
+#if defined(__CUDACC__)
+#include <vector_types.h>
+#endif
+
+namespace dynpar {
+
+/// Three sizes (of a grid in blocks, of a block in threads) or three indices, x fastest. As a size, what is not given is 1.
+/// A type of its own because the core builds without CUDA; under nvcc it converts to and from `::dim3`.
+/// A size that no unsigned holds (negative, or 2^32 and more) becomes UINT_MAX, which no engine accepts as a size: it is
+/// refused at the launch and never wraps to a size that looks right.
+struct dimensions {
+    unsigned x = 1;
+    unsigned y = 1;
+    unsigned z = 1;
+
+    constexpr dimensions() = default;
+
+    template <class X, class Y = unsigned, class Z = unsigned,
+              class = std::enable_if_t<std::is_integral_v<X> && std::is_integral_v<Y> && std::is_integral_v<Z>>>
+    DYNPAR_FUNCTION constexpr dimensions(X x_size, Y y_size = 1, Z z_size = 1)  // an integer is a size, so not explicit
+        : x(to_unsigned(x_size)), y(to_unsigned(y_size)), z(to_unsigned(z_size)) {}
+
+#if defined(__CUDACC__)
+    DYNPAR_FUNCTION constexpr dimensions(::dim3 d) : x(d.x), y(d.y), z(d.z) {}
+    DYNPAR_FUNCTION constexpr operator ::dim3() const { return ::dim3(x, y, z); }
+#endif
+
+    /// How many elements there are. 64 bits: three unsigned sizes of a legal grid overflow 32.
+    DYNPAR_FUNCTION constexpr unsigned long long count() const {
+        return static_cast<unsigned long long>(x) * y * z;
+    }
+
+    /// The index of the element with this rank, x fastest.
+    DYNPAR_FUNCTION constexpr dimensions index_of(unsigned long long rank) const {
+        return dimensions(rank % x, rank / x % y, rank / x / y);
+    }
+
+    DYNPAR_FUNCTION friend constexpr bool operator==(dimensions a, dimensions b) {
+        return a.x == b.x && a.y == b.y && a.z == b.z;
+    }
+    DYNPAR_FUNCTION friend constexpr bool operator!=(dimensions a, dimensions b) { return !(a == b); }
+
+private:
+    template <class Integer>
+    DYNPAR_FUNCTION static constexpr unsigned to_unsigned(Integer value) {
+        if constexpr (std::is_signed_v<Integer>) {
+            if (value < 0) return UINT_MAX;
+        }
+        if constexpr (sizeof(Integer) > sizeof(unsigned)) {
+            if (static_cast<unsigned long long>(value) > UINT_MAX) return UINT_MAX;
+        }
+        return static_cast<unsigned>(value);
+    }
+};
+
+}  // namespace dynpar

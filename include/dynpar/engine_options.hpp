@@ -1,0 +1,16 @@
+// What every engine can be told when it is made.
+#pragma once
+
+#include <cstddef>
+
+#include "limits.hpp"
+
+namespace dynpar {
+
+/// Options that all engines have. An engine's own options extend them.
+struct engine_options {
+    dynpar::limits limits;        ///< what a run may use
+    std::size_t trace_grids = 0;  ///< how many grids a run's trace has room for; 0: no trace, and no cost
+};
+
+}  // namespace dynpar

@@ -1,0 +1,70 @@
+// What a kernel is: its name, and the checks that turn a wrong kernel or a wrong argument into one readable compile error.
+#pragma once
+
+#include <type_traits>
+
+#include "platform.hpp"
+
+namespace dynpar {
+
+/// A piece of text that device code can carry around: neither std::string_view nor strlen works there.
+struct text {
+    const char* begin;
+    unsigned length;
+};
+
+namespace detail {
+
+template <class Kernel, class = void>
+struct has_name : std::false_type {};
+template <class Kernel>
+struct has_name<Kernel, std::void_t<decltype(Kernel::name)>> : std::true_type {};
+
+DYNPAR_FUNCTION constexpr unsigned length_of(const char* string) {
+    unsigned n = 0;
+    while (string[n] != '\0') ++n;
+    return n;
+}
+
+/// The type's own name, cut out of the compiler's description of this function: `... [with Kernel = name]`. Host compilers and
+/// the device compiler write it with and without spaces; several parameters are separated by ';' or ','.
+template <class Kernel>
+DYNPAR_FUNCTION constexpr text type_name() {
+    const char* description = __PRETTY_FUNCTION__;
+    unsigned first = 0;
+    while (description[first] != '\0' && description[first] != '=') ++first;
+    if (description[first] == '=') ++first;
+    while (description[first] == ' ') ++first;
+    unsigned last = length_of(description);
+    if (last > first && description[last - 1] == ']') --last;
+    return text{description + first, last - first};
+}
+
+}  // namespace detail
+
+/// The name of a kernel in reports and traces: its member `static constexpr const char* name`, else the name of its type.
+template <class Kernel>
+DYNPAR_FUNCTION constexpr text kernel_name() {
+    if constexpr (detail::has_name<Kernel>::value) {
+        constexpr const char* name = Kernel::name;
+        return text{name, detail::length_of(name)};
+    } else {
+        return detail::type_name<Kernel>();
+    }
+}
+
+/// Stops the compilation with a sentence if `Kernel` cannot be launched with these arguments on blocks of type `Block`.
+/// Kernel and arguments are copied bit by bit into the launch (a grid in GPU memory knows no constructors), so both must be
+/// trivially copyable.
+template <class Block, class Kernel, class... Args>
+DYNPAR_FUNCTION constexpr void check_kernel() {
+    static_assert(std::is_trivially_copyable_v<Kernel>,
+                  "dynpar: a kernel must be a trivially copyable function object: a launch copies its bytes");
+    static_assert((std::is_trivially_copyable_v<Args> && ...),
+                  "dynpar: every kernel argument must be trivially copyable: a launch copies its bytes. Pass a pointer instead");
+    static_assert(std::is_invocable_v<const Kernel&, Block&, Args...>,
+                  "dynpar: the kernel cannot be called with these arguments. Its call operator must be const, take the block by "
+                  "reference first, and then parameters that the given arguments convert to");
+}
+
+}  // namespace dynpar

@@ -1,0 +1,73 @@
+// The limits of nested parallelism: what a run may use, and (with CUDA) setting them on the device and reading back.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "platform.hpp"
+
+namespace dynpar {
+
+/// What a run may use. A limit that is not given keeps what there is: the device's own setting on a GPU, dynpar's default below
+/// on the engines that dynpar schedules itself.
+struct limits {
+    /// How deep `wait()` may nest: a grid at nesting depth d may wait if d < sync_depth. On GPUs with compute capability below
+    /// 9.0 and the old device runtime it is `cudaLimitDevRuntimeSyncDepth`, which reserves device memory for every level.
+    std::optional<std::size_t> sync_depth;
+    /// How many launches may be waiting to begin at once (`cudaLimitDevRuntimePendingLaunchCount`, 2048 by default on a GPU;
+    /// the host engine has no limit unless one is given).
+    std::optional<std::size_t> pending_launches;
+    /// How deep grids may nest: a grid at depth d may launch children if d < nesting_depth. Not given: no limit.
+    std::optional<std::size_t> nesting_depth;
+    /// Stack of a GPU thread in bytes (`cudaLimitStackSize`).
+    std::optional<std::size_t> stack_bytes;
+    /// Device heap in bytes (`cudaLimitMallocHeapSize`), 8 MiB by default: the device runtime engine's `scratch` lives there.
+    std::optional<std::size_t> heap_bytes;
+    /// Buffer of device-side printf in bytes (`cudaLimitPrintfFifoSize`), 1 MiB by default.
+    std::optional<std::size_t> printf_bytes;
+
+    /// The synchronization depth where none is given: as deep as CUDA's first device runtime let grids nest.
+    static constexpr std::size_t default_sync_depth = 24;
+};
+
+/// What became of one limit.
+struct limit_result {
+    std::string name;                    ///< as in `limits`: "sync_depth"
+    std::size_t asked = 0;               ///< what was asked for
+    std::optional<std::size_t> got;      ///< what the device says it is now; nothing if it has no such limit
+    std::ptrdiff_t device_bytes = 0;     ///< device memory that the change took (negative: gave back), in bytes
+    std::string refused;                 ///< empty if it was set; else why not, and what that means, in a sentence
+};
+
+/// Sets the limits that are given on the current CUDA device with `cudaDeviceSetLimit` and reads each back. One result for each
+/// limit given, in the order of their declaration. What the device cannot do (the synchronization depth on compute
+/// capability 9.0 and newer) is said in `refused` and is not an error. `nesting_depth` is no limit of the device and is left out.
+/// Needs the target `dynpar::dynpar`.
+/// Throws `cuda_error` if there is no usable device.
+std::vector<limit_result> apply(const limits& wanted);
+
+/// The current device's limits, each where the device has it. Needs `dynpar::dynpar`. Throws `cuda_error` without a device.
+limits device_limits();
+
+/// Applies limits and restores on destruction what was there. Needs `dynpar::dynpar`.
+class scoped_limits {
+public:
+    explicit scoped_limits(const limits& wanted);
+    ~scoped_limits();
+    scoped_limits(const scoped_limits&) = delete;
+    scoped_limits& operator=(const scoped_limits&) = delete;
+
+    /// What became of each limit asked for.
+    const std::vector<limit_result>& results() const { return results_; }
+
+private:
+    limits before_;
+    std::vector<limit_result> results_;
+};
+
+/// One line for people: "pending_launches: 65536 (asked 65536), 438.0 MiB of device memory".
+std::string describe(const limit_result& result);
+
+}  // namespace dynpar

@@ -1,0 +1,25 @@
+// What the compiler at hand can do: the macros that let one source build with a plain C++ compiler and with nvcc.
+#pragma once
+
+/// DYNPAR_FUNCTION marks what runs on every engine: kernels' call operators and whatever they call.
+/// `__host__ __device__` under nvcc, nothing under a plain C++17 compiler.
+#if defined(__CUDACC__)
+#define DYNPAR_FUNCTION __host__ __device__
+#else
+#define DYNPAR_FUNCTION
+#endif
+
+/// DYNPAR_HAS_DEVICE_LAUNCH is 1 where device code may launch kernels: nvcc with relocatable device code (`-rdc=true`) or
+/// extensible whole program mode (`-ewp`). The device runtime engine and the device side of launch.cuh need it.
+#if defined(__CUDACC_RDC__) || defined(__CUDACC_EWP__)
+#define DYNPAR_HAS_DEVICE_LAUNCH 1
+#else
+#define DYNPAR_HAS_DEVICE_LAUNCH 0
+#endif
+
+/// DYNPAR_ON_DEVICE is 1 while nvcc compiles the device side of a function.
+#if defined(__CUDA_ARCH__)
+#define DYNPAR_ON_DEVICE 1
+#else
+#define DYNPAR_ON_DEVICE 0
+#endif

@@ -1,0 +1,134 @@
+// What the host learns of a run: how many grids ran, what failed, what was needed; and the exceptions that carry it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "shape.hpp"
+#include "status.hpp"
+#include "trace.hpp"
+
+namespace dynpar {
+
+/// Calls that failed alike: same call, kernel, depth, shape and status.
+struct failure {
+    dynpar::operation operation = operation::launch;  ///< which call of the block failed
+    dynpar::status status = status::success;          ///< how
+    /// For `launch` and `then`: the kernel that was to run. For the others: the kernel that called.
+    std::string kernel;
+    unsigned depth = 0;      ///< the nesting depth of that kernel's grid, or what it would have been
+    dynpar::shape shape;     ///< the shape of that kernel's grid
+    int cuda_code = 0;       ///< the `cudaError_t` behind it, 0 if there is none
+    std::uint64_t count = 1; ///< how many calls
+    std::string note;        ///< what to do about it, where the engine knows better than `advice(status)`
+};
+
+/// What a run did.
+struct report {
+    std::string engine;                ///< "host", "cdp", "queue"
+    std::string device;                ///< the GPU's name, or "CPU"
+    std::uint64_t grids = 0;           ///< grids that ran to completion, continuations included
+    std::uint64_t lost_launches = 0;   ///< calls of `launch` and `then` that failed: exact, also where `failures` is not
+    std::uint64_t failed_calls = 0;    ///< all calls that failed, the lost launches among them: exact
+    std::vector<failure> failures;     ///< the failed calls by kind
+    unsigned deepest_nesting = 0;      ///< the greatest depth of a grid that ran
+    std::uint64_t pending_limit = 0;   ///< the limit on pending launches that was in force, 0 if there was none
+    dynpar::trace trace;               ///< the grids one by one, if the engine was asked to trace
+};
+
+/// What to do about a status, in a sentence.
+inline const char* advice(status s) {
+    switch (s) {
+        case status::success: return "";
+        case status::invalid_configuration:
+            return "give at least 1 block and 1 to 1024 threads (64 along z), and at most 232448 bytes of shared memory";
+        case status::invalid_pointer:
+            return "pass memory from scratch<T>(n) or an allocation instead of local or shared memory";
+        case status::sync_depth_exceeded: return "raise limits::sync_depth (--sync-depth), or use then() instead of wait()";
+        case status::pending_launches_exceeded:
+            return "raise limits::pending_launches (--pending-launches), or launch fewer and larger grids";
+        case status::nesting_depth_exceeded:
+            return "raise limits::nesting_depth (--nesting-depth), or check the recursion's stop condition";
+        case status::shared_memory_exceeded: return "give the launch's shape more shared_bytes";
+        case status::out_of_memory: return "raise limits::heap_bytes (--heap-bytes), or keep fewer grids alive at once";
+        case status::not_supported: return "run the kernel on another engine";
+        case status::launch_failed: return "look up the CUDA error code";
+    }
+    return "";
+}
+
+/// The shape as in a launch: `<<<(4,4), 256, 1024 bytes>>>`.
+inline std::string to_string(const shape& s) {
+    const auto sizes = [](dimensions d) {
+        if (d.z != 1) return "(" + std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + ")";
+        if (d.y != 1) return "(" + std::to_string(d.x) + "," + std::to_string(d.y) + ")";
+        return std::to_string(d.x);
+    };
+    std::string result = "<<<" + sizes(s.blocks) + ", " + (s.malleable ? "at most " : "") + sizes(s.threads);
+    if (s.shared_bytes != 0) result += ", " + std::to_string(s.shared_bytes) + " bytes";
+    return result + ">>>";
+}
+
+/// One line: "347,000 x launch of gpu_recursive_reduce <<<1, 256>>> at depth 1: pending_launches_exceeded; raise ...".
+inline std::string describe(const failure& f) {
+    const bool of_another = f.operation == operation::launch || f.operation == operation::then;
+    std::string line = std::to_string(f.count) + " x " + to_string(f.operation) + (of_another ? " of " : " in ") + f.kernel +
+                       " " + to_string(f.shape) + " at depth " + std::to_string(f.depth) + ": " + to_string(f.status);
+    if (f.cuda_code != 0) line += " (CUDA error " + std::to_string(f.cuda_code) + ")";
+    line += std::string("; ") + (f.note.empty() ? advice(f.status) : f.note.c_str());
+    return line;
+}
+
+/// Several lines: what was lost, of how many, and every kind of failure. Empty if nothing failed.
+inline std::string describe_failures(const report& r) {
+    if (r.failed_calls == 0) return {};
+    std::string text = "dynpar: " + std::to_string(r.lost_launches) + " launches lost and " +
+                       std::to_string(r.failed_calls - r.lost_launches) + " other calls failed on engine " + r.engine +
+                       "; " + std::to_string(r.grids) + " grids ran";
+    if (r.pending_limit != 0) text += "; limit on pending launches: " + std::to_string(r.pending_limit);
+    std::uint64_t listed = 0;
+    for (const failure& f : r.failures) {
+        text += "\n  " + describe(f);
+        listed += f.count;
+    }
+    if (listed < r.failed_calls) text += "\n  and " + std::to_string(r.failed_calls - listed) + " more of further kinds";
+    return text;
+}
+
+/// Thrown by `run` when a call in a kernel failed: above all, when a launch was lost. Results of the run are not to be trusted.
+class launch_error : public std::runtime_error {
+public:
+    explicit launch_error(dynpar::report what_happened)
+        : std::runtime_error(describe_failures(what_happened)), report_(std::move(what_happened)) {}
+
+    /// What the run did up to its end, each lost launch among the failures.
+    const dynpar::report& report() const { return report_; }
+
+private:
+    dynpar::report report_;
+};
+
+/// Thrown by `run` when a kernel itself broke: an exception on the host engine (nested inside this one, see
+/// `std::rethrow_if_nested`), a trap, assertion or bad address on a GPU.
+class kernel_fault : public std::runtime_error {
+public:
+    explicit kernel_fault(const std::string& message, int cuda_error_code = 0)
+        : std::runtime_error(message), code_(cuda_error_code) {}
+
+    /// The `cudaError_t`, or 0 on the host engine.
+    int code() const { return code_; }
+
+private:
+    int code_;
+};
+
+/// Thrown by `run` when nothing can go on and the run is not complete; says what waits for what.
+class deadlock_error : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+}  // namespace dynpar
