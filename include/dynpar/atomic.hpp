@@ -1,0 +1,43 @@
+// Adding to memory that other threads add to at the same time, on any engine.
+#pragma once
+
+#include <type_traits>
+
+#include "platform.hpp"
+
+namespace dynpar {
+
+/// Adds `value` to `*address` as one indivisible step and returns what was there before. Other threads of the same run, of any
+/// grid, may do so at the same time: no addition is lost. The order is relaxed: it orders no other memory, so what it counts may
+/// be read by a continuation, after `wait()`, or by the host after the run, and not before.
+/// `T` is an integer or floating-point type of 4 or 8 bytes; integers wrap around. `address` is global memory, or on the device
+/// also shared memory. In floating point the sum depends on the order of the additions, which no engine promises but the host
+/// engine with one schedule.
+template <class T>
+DYNPAR_FUNCTION T atomic_add(T* address, std::common_type_t<T> value) {
+    static_assert((std::is_integral_v<T> || std::is_floating_point_v<T>) && (sizeof(T) == 4 || sizeof(T) == 8),
+                  "dynpar: atomic_add is for integers and floating-point numbers of 4 or 8 bytes");
+#if DYNPAR_ON_DEVICE
+    if constexpr (std::is_floating_point_v<T>) {
+        return atomicAdd(address, value);
+    } else {
+        // CUDA has the two unsigned overloads; in two's complement they serve signed integers of the same size as well.
+        using word = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
+        return static_cast<T>(atomicAdd(reinterpret_cast<word*>(address), static_cast<word>(value)));
+    }
+#else
+    if constexpr (std::is_floating_point_v<T>) {
+        T before;
+        __atomic_load(address, &before, __ATOMIC_RELAXED);
+        T after = before + value;
+        while (!__atomic_compare_exchange(address, &before, &after, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+            after = before + value;
+        }
+        return before;
+    } else {
+        return __atomic_fetch_add(address, value, __ATOMIC_RELAXED);
+    }
+#endif
+}
+
+}  // namespace dynpar
