@@ -1,6 +1,7 @@
 // Promises of atomic_add on the host: it returns what was there, and loses no addition.
 #include <dynpar/atomic.hpp>
 
+#include <atomic>
 #include <climits>
 #include <thread>
 #include <vector>
@@ -34,14 +35,17 @@ TEST_CASE("atomic_add wraps around in integers, signed ones included, as on a GP
 
 TEST_CASE_TEMPLATE("atomic_add loses no addition when threads add at the same time", T, int, unsigned long long, float, double) {
     constexpr int threads = 4;
-    constexpr int additions = 20000;  // a float counts exactly up to 2^24
+    constexpr int additions = 1000000;  // a float counts exactly up to 2^24
     T place = 0;
+    std::atomic<bool> go{false};
     std::vector<std::thread> adding;
     for (int i = 0; i < threads; ++i) {
-        adding.emplace_back([&place] {
+        adding.emplace_back([&] {
+            while (!go) std::this_thread::yield();
             for (int k = 0; k < additions; ++k) dynpar::atomic_add(&place, 1);
         });
     }
+    go = true;
     for (std::thread& thread : adding) thread.join();
     CHECK(place == static_cast<T>(threads * additions));
 }
