@@ -60,18 +60,6 @@ inline const char* advice(status s) {
     return "";
 }
 
-/// The shape as in a launch: `<<<(4,4), 256, 1024 bytes>>>`.
-inline std::string to_string(const shape& s) {
-    const auto sizes = [](dimensions d) {
-        if (d.z != 1) return "(" + std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + ")";
-        if (d.y != 1) return "(" + std::to_string(d.x) + "," + std::to_string(d.y) + ")";
-        return std::to_string(d.x);
-    };
-    std::string result = "<<<" + sizes(s.blocks) + ", " + (s.malleable ? "at most " : "") + sizes(s.threads);
-    if (s.shared_bytes != 0) result += ", " + std::to_string(s.shared_bytes) + " bytes";
-    return result + ">>>";
-}
-
 /// One line: "347,000 x launch of gpu_recursive_reduce <<<1, 256>>> at depth 1: pending_launches_exceeded; raise ...".
 inline std::string describe(const failure& f) {
     const bool of_another = f.operation == operation::launch || f.operation == operation::then;

@@ -1,6 +1,8 @@
 // The shape of a grid: how many blocks of how many threads, with how much shared memory.
 #pragma once
 
+#include <string>
+
 #include "dimensions.hpp"
 #include "status.hpp"
 
@@ -57,6 +59,18 @@ DYNPAR_FUNCTION constexpr status check(const shape& s) {
                              s.threads.z <= bounds::block_threads_z && s.threads.count() <= bounds::block_threads;
     const bool memory_fits = s.shared_bytes <= bounds::shared_bytes;
     return blocks_fit && threads_fit && memory_fits ? status::success : status::invalid_configuration;
+}
+
+/// The shape as in a launch: `<<<(4,4), 256, 1024 bytes>>>`.
+inline std::string to_string(const shape& s) {
+    const auto sizes = [](dimensions d) {
+        if (d.z != 1) return "(" + std::to_string(d.x) + "," + std::to_string(d.y) + "," + std::to_string(d.z) + ")";
+        if (d.y != 1) return "(" + std::to_string(d.x) + "," + std::to_string(d.y) + ")";
+        return std::to_string(d.x);
+    };
+    std::string result = "<<<" + sizes(s.blocks) + ", " + (s.malleable ? "at most " : "") + sizes(s.threads);
+    if (s.shared_bytes != 0) result += ", " + std::to_string(s.shared_bytes) + " bytes";
+    return result + ">>>";
 }
 
 }  // namespace dynpar

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "../report.hpp"
 #include "../trace.hpp"
 
 namespace dynpar {

@@ -1,0 +1,596 @@
+// The host engine's scheduler: runs the grids of one run, one simulated thread at a time, on the thread that called it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <memory_resource>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../engine_options.hpp"
+#include "../report.hpp"
+#include "host_grid.hpp"
+
+namespace dynpar {
+namespace detail {
+
+/// Thrown inside a simulated thread to unwind it when the run has failed. No std::exception, so that a kernel's own handlers
+/// leave it alone.
+struct run_cancelled {};
+
+// The order of a run ("in order"): grids begin in the order of their launches, a grid's blocks in the order of their ranks, and
+// a block runs until it returns or waits for its children. A block that waits puts its children into a frame of their own, which
+// runs dry before anything older goes on: so as many blocks are suspended at once as wait() is nested, not as many as a level
+// of the tree is wide.
+//
+// Nothing here recurses with the nesting of grids: a million of them, side by side or inside each other, use heap and no stack.
+class host_scheduler {
+public:
+    host_scheduler(const engine_options& options, std::size_t stack_bytes)
+        : stacks_(stack_bytes),
+          sync_depth_(options.limits.sync_depth.value_or(limits::default_sync_depth)),
+          pending_limit_(options.limits.pending_launches.value_or(SIZE_MAX)),
+          nesting_depth_(options.limits.nesting_depth.value_or(SIZE_MAX)),
+          trace_capacity_(std::min<std::size_t>(options.trace_grids, grid_record::none)) {}
+
+    ~host_scheduler() = default;
+    host_scheduler(const host_scheduler&) = delete;
+    host_scheduler& operator=(const host_scheduler&) = delete;
+
+    /// Runs a grid and all that comes from it. Throws kernel_fault and deadlock_error; failed calls are in the report.
+    template <class Closure>
+    report run(const host_kernel& kernel, const Closure& closure, const shape& s);
+
+    // ---- what a block asks for ----
+
+    template <class Closure>
+    status launch(host_block_state& from, const std::shared_ptr<host_stream_state>& stream, const host_kernel& kernel,
+                  const Closure& closure, const shape& s);
+    template <class Closure>
+    status then(host_block_state& from, const host_kernel& kernel, const Closure& closure, const shape& s);
+    void sync(host_block_state& block);
+    status wait(host_block_state& block, host_thread_memory& thread);
+    void* shared(host_block_state& block, host_thread_memory& thread, std::size_t bytes);
+    void* scratch(host_block_state& block, std::size_t bytes);
+    status record(const std::shared_ptr<host_stream_state>& stream, std::shared_ptr<host_event_record>& latest);
+    status wait_event(const std::shared_ptr<host_stream_state>& stream, const std::shared_ptr<host_event_record>& latest);
+
+private:
+    // Grids that are ready to begin, oldest first, and the block whose wait() they are the children of (null: the run's own).
+    struct frame {
+        std::deque<host_grid*> ready;
+        host_block_state* waiter = nullptr;
+        std::uint64_t appended = 0;
+    };
+
+    // -- grids
+    template <class Closure>
+    host_grid* make_grid(const host_kernel& kernel, const Closure& closure, const shape& s, unsigned depth);
+    template <class Closure>
+    host_grid* try_make_grid(operation o, const host_kernel& kernel, const Closure& closure, const shape& s, unsigned depth);
+    void destroy(host_grid* grid);
+    status allowed(const shape& s, unsigned depth) const;
+    void make_ready(host_grid* grid);
+    void advance(std::shared_ptr<host_stream_state> first);
+    static void drop(const std::shared_ptr<host_stream_state>& stream);
+    void on_progress(host_grid* grid);
+    void trace_launch(host_grid* grid, const host_grid* from);
+
+    // -- blocks
+    void run_until_complete();
+    void run_block(host_block_state* block);
+    void run_threads(carrier& self);
+    void run_thread(host_block_state& block, unsigned rank);
+    void take_fault(const host_block_state& block, unsigned thread);
+    void start_waiting(host_block_state* block, std::uint64_t own_launches);
+    void leave(host_block_state* block);
+    void resume_all(host_block_state* block, carrier_list& parked);
+    carrier& idle_carrier();
+    std::string describe(const host_block_state& block) const;
+
+    // -- failures
+    void fail(operation o, const host_kernel& kernel, unsigned depth, const shape& s, status why);
+    void clear();
+
+    guarded_stacks stacks_;
+    std::vector<std::unique_ptr<carrier>> carriers_;
+    carrier* idle_ = nullptr;
+    host_block_state* current_ = nullptr;
+
+    std::pmr::unsynchronized_pool_resource memory_;
+    std::vector<frame> frames_;
+    host_grid* live_ = nullptr;
+    std::uint64_t pending_ = 0;
+
+    std::size_t sync_depth_;
+    std::size_t pending_limit_;
+    std::size_t nesting_depth_;
+    std::size_t trace_capacity_;
+
+    bool running_ = false;
+    bool cancelled_ = false;
+    std::exception_ptr fault_;
+    report report_;
+};
+
+// ---------------------------------------------------------------------------------------------------------------- grids
+
+template <class Closure>
+host_grid* host_scheduler::make_grid(const host_kernel& kernel, const Closure& closure, const shape& s, unsigned depth) {
+    static_assert(alignof(Closure) <= alignof(std::max_align_t), "dynpar: over-aligned kernel arguments");
+    constexpr std::size_t record_bytes = (sizeof(host_grid) + alignof(std::max_align_t) - 1) / alignof(std::max_align_t) *
+                                         alignof(std::max_align_t);
+    constexpr std::size_t bytes = record_bytes + sizeof(Closure);
+    auto* memory = static_cast<std::byte*>(memory_.allocate(bytes, alignof(std::max_align_t)));
+    auto* grid = new (memory) host_grid;
+    grid->closure = new (memory + record_bytes) Closure(closure);
+    grid->bytes = bytes;
+    grid->kernel = &kernel;
+    grid->shape = s;
+    grid->threads = s.malleable ? 1 : static_cast<unsigned>(s.threads.count());
+    grid->blocks = static_cast<unsigned>(s.blocks.count());
+    grid->depth = depth;
+    grid->next_live = live_;
+    if (live_ != nullptr) live_->previous_live = grid;
+    live_ = grid;
+    return grid;
+}
+
+/// The same for a call in a kernel: without memory, null and a failure in the report.
+template <class Closure>
+host_grid* host_scheduler::try_make_grid(operation o, const host_kernel& kernel, const Closure& closure, const shape& s,
+                                         unsigned depth) {
+    try {
+        return make_grid(kernel, closure, s, depth);
+    } catch (const std::bad_alloc&) {
+        fail(o, kernel, depth, s, status::out_of_memory);
+        return nullptr;
+    }
+}
+
+inline void host_scheduler::destroy(host_grid* grid) {
+    while (grid->scratch != nullptr) std::free(std::exchange(grid->scratch, grid->scratch->next));
+    (grid->previous_live != nullptr ? grid->previous_live->next_live : live_) = grid->next_live;
+    if (grid->next_live != nullptr) grid->next_live->previous_live = grid->previous_live;
+    const std::size_t bytes = grid->bytes;
+    grid->~host_grid();
+    memory_.deallocate(grid, bytes, alignof(std::max_align_t));
+}
+
+inline status host_scheduler::allowed(const shape& s, unsigned depth) const {
+    if (check(s) != status::success) return status::invalid_configuration;
+    if (depth > nesting_depth_) return status::nesting_depth_exceeded;
+    if (pending_ >= pending_limit_) return status::pending_launches_exceeded;
+    return status::success;
+}
+
+template <class Closure>
+status host_scheduler::launch(host_block_state& from, const std::shared_ptr<host_stream_state>& stream,
+                              const host_kernel& kernel, const Closure& closure, const shape& s) {
+    if (cancelled_) return status::launch_failed;
+    const unsigned depth = from.grid->depth + 1;
+    if (const status why = allowed(s, depth); why != status::success) {
+        fail(operation::launch, kernel, depth, s, why);
+        return why;
+    }
+    host_grid* grid = try_make_grid(operation::launch, kernel, closure, s, depth);
+    if (grid == nullptr) return status::out_of_memory;
+    grid->parent = from.grid;
+    grid->launcher = &from;
+    ++from.grid->incomplete;
+    ++from.incomplete;
+    ++pending_;
+    trace_launch(grid, from.grid);
+    if (stream == nullptr) {
+        make_ready(grid);
+    } else {
+        grid->stream = stream;
+        stream->items.push_back({host_stream_state::item::kind::grid, grid, nullptr});
+        advance(stream);
+    }
+    return status::success;
+}
+
+template <class Closure>
+status host_scheduler::then(host_block_state& from, const host_kernel& kernel, const Closure& closure, const shape& s) {
+    if (cancelled_) return status::launch_failed;
+    host_grid* continued = from.grid;
+    if (const status why = allowed(s, continued->depth); why != status::success) {
+        fail(operation::then, kernel, continued->depth, s, why);
+        return why;
+    }
+    host_grid* grid = try_make_grid(operation::then, kernel, closure, s, continued->depth);
+    if (grid == nullptr) return status::out_of_memory;
+    grid->parent = continued;
+    grid->is_continuation = true;
+    ++pending_;
+    trace_launch(grid, continued);
+    (continued->first_continuation == nullptr ? continued->first_continuation
+                                              : continued->last_continuation->next_continuation) = grid;
+    continued->last_continuation = grid;
+    return status::success;
+}
+
+inline void host_scheduler::make_ready(host_grid* grid) {
+    frames_.back().ready.push_back(grid);
+    ++frames_.back().appended;
+}
+
+/// Lets a stream go on as far as it can: up to a grid, or to an event that is not complete. A completed event lets other
+/// streams go on: they wait their turn in a list, since a chain of them may be longer than the C++ stack is deep.
+inline void host_scheduler::advance(std::shared_ptr<host_stream_state> first) {
+    std::vector<std::shared_ptr<host_stream_state>> streams{std::move(first)};
+    while (!streams.empty()) {
+        const std::shared_ptr<host_stream_state> stream = std::move(streams.back());
+        streams.pop_back();
+        while (!stream->busy && !stream->items.empty()) {
+            const host_stream_state::item& front = stream->items.front();
+            if (front.what == host_stream_state::item::kind::wait && !front.record->complete) break;  // its record advances us
+            const host_stream_state::item item = std::move(stream->items.front());
+            stream->items.pop_front();
+            if (item.what == host_stream_state::item::kind::grid) {
+                stream->busy = true;
+                make_ready(item.grid);
+            } else if (item.what == host_stream_state::item::kind::record) {
+                item.record->complete = true;
+                streams.insert(streams.end(), item.record->waiting.begin(), item.record->waiting.end());
+                item.record->waiting.clear();
+            }
+        }
+    }
+}
+
+inline status host_scheduler::record(const std::shared_ptr<host_stream_state>& stream,
+                                     std::shared_ptr<host_event_record>& latest) {
+    latest = std::make_shared<host_event_record>();
+    stream->items.push_back({host_stream_state::item::kind::record, nullptr, latest});
+    advance(stream);
+    return status::success;
+}
+
+inline status host_scheduler::wait_event(const std::shared_ptr<host_stream_state>& stream,
+                                         const std::shared_ptr<host_event_record>& latest) {
+    // As in CUDA, what counts is the latest record so far; an event that was never recorded holds nothing up.
+    if (latest == nullptr || latest->complete) return status::success;
+    latest->waiting.push_back(stream);
+    stream->items.push_back({host_stream_state::item::kind::wait, nullptr, latest});
+    return status::success;
+}
+
+/// Called when a block of the grid has returned, or a grid below it is complete: begins the next continuation or completes the
+/// grid, and then looks at the grid above.
+inline void host_scheduler::on_progress(host_grid* grid) {
+    while (grid != nullptr && grid->all_blocks_returned() && grid->incomplete == 0) {
+        if (host_grid* next = grid->first_continuation; next != nullptr) {
+            grid->first_continuation = next->next_continuation;
+            grid->incomplete = 1;
+            make_ready(next);
+            return;
+        }
+        ++report_.grids;
+        report_.deepest_nesting = std::max(report_.deepest_nesting, grid->depth);
+        host_grid* above = grid->parent;
+        host_block_state* launcher = grid->launcher;
+        const std::shared_ptr<host_stream_state> stream = std::move(grid->stream);
+        destroy(grid);
+        if (above != nullptr) {
+            --pending_;
+            --above->incomplete;
+        }
+        if (launcher != nullptr) {
+            --launcher->incomplete;
+            leave(launcher);
+        }
+        if (stream != nullptr) {
+            stream->busy = false;
+            advance(stream);
+        }
+        grid = above;
+    }
+}
+
+inline void host_scheduler::trace_launch(host_grid* grid, const host_grid* from) {
+    if (trace_capacity_ == 0) return;
+    if (report_.trace.grids.size() == trace_capacity_) {
+        ++report_.trace.missing;
+        return;
+    }
+    grid_record record;
+    record.id = grid->id = static_cast<std::uint32_t>(report_.trace.grids.size());
+    if (grid->is_continuation) {
+        record.continues = from->id;
+        record.parent = from->id == grid_record::none ? grid_record::none : report_.trace.grids[from->id].parent;
+    } else if (from != nullptr) {
+        record.parent = from->id;
+    }
+    record.depth = grid->depth;
+    record.shape = grid->shape;
+    record.kernel.assign(grid->kernel->name.begin, grid->kernel->name.length);
+    report_.trace.grids.push_back(std::move(record));
+}
+
+// --------------------------------------------------------------------------------------------------------------- blocks
+
+template <class Closure>
+report host_scheduler::run(const host_kernel& kernel, const Closure& closure, const shape& s) {
+    if (running_) throw std::logic_error("dynpar: this host engine is running; a kernel launches children with block.launch()");
+    struct cleanup {
+        host_scheduler& scheduler;
+        ~cleanup() { scheduler.clear(); }
+    } at_the_end{*this};
+    running_ = true;
+    report_ = report{};
+    report_.engine = "host";
+    report_.device = "CPU";
+    report_.pending_limit = pending_limit_ == SIZE_MAX ? 0 : pending_limit_;
+    frames_.emplace_back();
+    if (check(s) != status::success) {
+        fail(operation::launch, kernel, 0, s, status::invalid_configuration);
+        return std::move(report_);
+    }
+    host_grid* root = make_grid(kernel, closure, s, 0);
+    trace_launch(root, nullptr);
+    make_ready(root);
+    run_until_complete();
+    if (fault_ != nullptr) std::rethrow_exception(std::exchange(fault_, nullptr));
+    return std::move(report_);
+}
+
+inline void host_scheduler::run_until_complete() {
+    while (!cancelled_) {
+        frame& top = frames_.back();
+        if (top.waiter != nullptr && top.waiter->incomplete == 0) {
+            host_block_state* block = top.waiter;
+            frames_.pop_back();
+            block->waiting = false;
+            run_block(block);
+        } else if (!top.ready.empty()) {
+            host_grid* grid = top.ready.front();
+            auto* block = new (memory_.allocate(sizeof(host_block_state), alignof(host_block_state))) host_block_state;
+            block->scheduler = this;
+            block->grid = grid;
+            block->rank = grid->next_block++;
+            block->live_threads = grid->threads;
+            ++grid->running_blocks;
+            if (grid->next_block == grid->blocks) top.ready.pop_front();
+            run_block(block);
+        } else if (top.waiter != nullptr) {
+            throw deadlock_error("dynpar: deadlock on the host engine: " + describe(*top.waiter) + " waits for " +
+                                 std::to_string(top.waiter->incomplete) + " children, and no grid can begin");
+        } else {
+            return;
+        }
+    }
+}
+
+/// Runs a block until it returns or waits for children that are not complete.
+inline void host_scheduler::run_block(host_block_state* block) {
+    const std::uint64_t appended_before = frames_.back().appended;
+    current_ = block;
+    if (!block->at_wait.empty()) resume_all(block, block->at_wait);
+    while (!cancelled_) {
+        if (block->next_thread < block->grid->threads) {
+            carrier& c = idle_carrier();
+            block->running = &c;
+            c.resume();
+        } else if (block->live_threads == 0) {
+            --block->grid->running_blocks;
+            block->shared.reset();
+            host_grid* grid = block->grid;
+            current_ = nullptr;
+            leave(block);
+            on_progress(grid);
+            return;
+        } else if (block->at_sync.size() == block->live_threads) {
+            resume_all(block, block->at_sync);
+        } else if (block->at_wait.size() == block->live_threads) {
+            if (block->incomplete == 0) {
+                resume_all(block, block->at_wait);
+            } else {
+                start_waiting(block, frames_.back().appended - appended_before);
+                current_ = nullptr;
+                return;
+            }
+        } else {
+            throw deadlock_error("dynpar: deadlock on the host engine: in " + describe(*block) + ", " +
+                                 std::to_string(block->at_sync.size()) + " threads are at sync() and " +
+                                 std::to_string(block->at_wait.size()) +
+                                 " at wait(); every thread of the block that has not returned must come to the same one");
+        }
+    }
+}
+
+/// What a carrier does: threads of the current block, one after another. When one of them blocks, the carrier stays with it and
+/// another carrier goes on with the rest: a kernel without barriers is a plain loop.
+inline void host_scheduler::run_threads(carrier& self) {
+    host_block_state& block = *current_;
+    while (block.next_thread < block.grid->threads && !cancelled_) {
+        const unsigned rank = block.next_thread++;
+        run_thread(block, rank);
+        --block.live_threads;
+    }
+    self.next = std::exchange(idle_, &self);
+}
+
+inline void host_scheduler::take_fault(const host_block_state& block, unsigned thread) {
+    std::string message = "dynpar: " + describe(block) + ", thread " + std::to_string(thread) + ", threw ";
+    try {
+        throw;
+    } catch (const std::exception& e) {
+        message += e.what();
+    } catch (...) {
+        message += "something that is not a std::exception";
+    }
+    try {
+        std::throw_with_nested(kernel_fault(message));
+    } catch (...) {
+        if (fault_ == nullptr) fault_ = std::current_exception();
+    }
+    cancelled_ = true;
+}
+
+inline void host_scheduler::resume_all(host_block_state* block, carrier_list& parked) {
+    carrier_list list = std::exchange(parked, carrier_list{});
+    while (!list.empty()) {
+        carrier& c = list.pop_front();
+        block->running = &c;
+        c.resume();
+    }
+}
+
+inline void host_scheduler::start_waiting(host_block_state* block, std::uint64_t own_launches) {
+    // What the block has launched and what is ready is the newest part of the frame: while a block runs, nobody else launches.
+    frame children;
+    children.waiter = block;
+    std::deque<host_grid*>& ready = frames_.back().ready;
+    const auto first = ready.end() - static_cast<std::ptrdiff_t>(own_launches);
+    children.ready.assign(first, ready.end());
+    ready.erase(first, ready.end());
+    block->waiting = true;
+    frames_.push_back(std::move(children));
+}
+
+/// Frees a block's state once its threads have returned and its children, which count on it, are complete.
+inline void host_scheduler::leave(host_block_state* block) {
+    if (block->live_threads != 0 || block->incomplete != 0) return;
+    block->~host_block_state();
+    memory_.deallocate(block, sizeof(host_block_state), alignof(host_block_state));
+}
+
+inline carrier& host_scheduler::idle_carrier() {
+    if (idle_ == nullptr) {
+        carriers_.push_back(std::make_unique<carrier>(stacks_, [this](carrier& self) { run_threads(self); }));
+        return *carriers_.back();
+    }
+    return *std::exchange(idle_, idle_->next);
+}
+
+inline void host_scheduler::sync(host_block_state& block) {
+    if (cancelled_) throw run_cancelled{};
+    if (block.live_threads == 1) return;
+    carrier& self = *block.running;
+    block.at_sync.push_back(self);
+    self.suspend();
+    if (cancelled_) throw run_cancelled{};
+}
+
+inline status host_scheduler::wait(host_block_state& block, host_thread_memory& thread) {
+    if (cancelled_) throw run_cancelled{};
+    if (block.grid->depth >= sync_depth_) {
+        if (block.failed_waits == thread.refused_waits++) {  // the first thread of the block to get here
+            ++block.failed_waits;
+            fail(operation::wait, *block.grid->kernel, block.grid->depth, block.grid->shape, status::sync_depth_exceeded);
+        }
+        return status::sync_depth_exceeded;
+    }
+    if (block.live_threads == 1 && block.incomplete == 0) return status::success;
+    carrier& self = *block.running;
+    block.at_wait.push_back(self);
+    self.suspend();
+    if (cancelled_) throw run_cancelled{};
+    return status::success;
+}
+
+// ------------------------------------------------------------------------------------------------------ memory, failures
+
+inline void* host_scheduler::shared(host_block_state& block, host_thread_memory& thread, std::size_t bytes) {
+    const std::size_t room = block.grid->shape.shared_bytes;
+    if (bytes > room - thread.shared_used) {
+        if (block.failed_shared == thread.refused_shared++) {  // the first thread of the block to get here
+            ++block.failed_shared;
+            fail(operation::shared, *block.grid->kernel, block.grid->depth, block.grid->shape, status::shared_memory_exceeded);
+        }
+        return nullptr;
+    }
+    if (block.shared == nullptr) block.shared.reset(new std::byte[room]);
+    void* memory = block.shared.get() + thread.shared_used;
+    thread.shared_used = std::min((thread.shared_used + bytes + 15) / 16 * 16, room);
+    return memory;
+}
+
+inline void* host_scheduler::scratch(host_block_state& block, std::size_t bytes) {
+    constexpr std::size_t header = alignof(std::max_align_t);
+    static_assert(sizeof(host_grid::scratch_memory) <= header);
+    void* memory = bytes > SIZE_MAX - header ? nullptr : std::malloc(header + bytes);
+    if (memory == nullptr) {
+        fail(operation::scratch, *block.grid->kernel, block.grid->depth, block.grid->shape, status::out_of_memory);
+        return nullptr;
+    }
+    block.grid->scratch = new (memory) host_grid::scratch_memory{block.grid->scratch};
+    return static_cast<std::byte*>(memory) + header;
+}
+
+inline void host_scheduler::fail(operation o, const host_kernel& kernel, unsigned depth, const shape& s, status why) {
+    ++report_.failed_calls;
+    if (o == operation::launch || o == operation::then) ++report_.lost_launches;
+    const std::string name(kernel.name.begin, kernel.name.length);
+    for (failure& f : report_.failures) {
+        if (f.operation == o && f.status == why && f.depth == depth && f.shape == s && f.kernel == name) {
+            ++f.count;
+            return;
+        }
+    }
+    failure f;
+    f.operation = o;
+    f.status = why;
+    f.kernel = name;
+    f.depth = depth;
+    f.shape = s;
+    report_.failures.push_back(std::move(f));
+}
+
+/// Leaves nothing of a run behind, however it ended: threads that are suspended unwind, grids and blocks go.
+inline void host_scheduler::clear() {
+    cancelled_ = true;
+    std::vector<host_block_state*> suspended;
+    if (current_ != nullptr) suspended.push_back(current_);
+    for (const frame& f : frames_) {
+        if (f.waiter != nullptr) suspended.push_back(f.waiter);
+    }
+    for (host_block_state* block : suspended) {
+        current_ = block;
+        resume_all(block, block->at_sync);
+        resume_all(block, block->at_wait);
+        block->~host_block_state();
+    }
+    while (live_ != nullptr) {
+        if (live_->stream != nullptr) drop(live_->stream);
+        destroy(live_);
+    }
+    memory_.release();
+    frames_.clear();
+    current_ = nullptr;
+    pending_ = 0;
+    fault_ = nullptr;
+    cancelled_ = false;
+    running_ = false;
+}
+
+/// Streams and event records point to each other while they wait: takes that apart.
+inline void host_scheduler::drop(const std::shared_ptr<host_stream_state>& stream) {
+    std::vector<std::shared_ptr<host_stream_state>> streams{stream};
+    while (!streams.empty()) {
+        const auto items = std::exchange(streams.back()->items, {});
+        streams.pop_back();
+        for (const host_stream_state::item& item : items) {
+            if (item.record == nullptr) continue;
+            streams.insert(streams.end(), item.record->waiting.begin(), item.record->waiting.end());
+            item.record->waiting.clear();
+        }
+    }
+}
+
+inline std::string host_scheduler::describe(const host_block_state& block) const {
+    const host_grid& grid = *block.grid;
+    return "block " + std::to_string(block.rank) + " of " + std::string(grid.kernel->name.begin, grid.kernel->name.length) + " " +
+           to_string(grid.shape) + " at depth " + std::to_string(grid.depth);
+}
+
+}  // namespace detail
+}  // namespace dynpar

@@ -1,0 +1,82 @@
+// What went wrong in device code: the host's side of the log that dynpar's device calls write their failures to.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda_error.hpp"
+#include "shape.hpp"
+#include "source_place.hpp"
+
+namespace dynpar {
+
+/// The device calls of launch.cuh, stream.cuh and event.cuh that can fail.
+enum class device_call : unsigned char { launch, tail_launch, make_stream, make_event, record_event, wait_event };
+
+/// The name of a device call, as it reads in a message.
+constexpr const char* to_string(device_call call) {
+    switch (call) {
+        case device_call::launch: return "launch";
+        case device_call::tail_launch: return "tail launch";
+        case device_call::make_stream: return "making of a device stream";
+        case device_call::make_event: return "making of a device event";
+        case device_call::record_event: return "recording of a device event";
+        case device_call::wait_event: return "waiting for a device event";
+    }
+    return "unknown call";
+}
+
+/// Device calls that failed alike: same call, place, kernel name and error.
+struct device_failure {
+    device_call call = device_call::launch;  ///< which call failed
+    cudaError_t code = cudaSuccess;          ///< how
+    std::string file;                        ///< where the call was written; a long path has lost its beginning
+    unsigned line = 0;                       ///< in that file, from 1
+    std::string kernel;                      ///< the name given with `launch_configuration::named`, or ""
+    dynpar::shape first_shape;               ///< of a launch: the shape of the first that failed
+    std::uint64_t count = 0;                 ///< how many calls
+};
+
+/// One line: "347000 x launch of child <<<1, 256>>> at sum.cu:42: cudaErrorLaunchPendingCountExceeded (69), the limit in force is
+/// 2048; raise ...". `pending_limit`: the limit on pending launches in force, 0 if unknown.
+std::string describe(const device_failure& failure, std::uint64_t pending_limit);
+
+/// Thrown by `check_device_launches` and `synchronize` when calls in device code failed. Above all, a launch that failed did not
+/// run: results are not to be trusted.
+class device_launch_error : public std::runtime_error {
+public:
+    device_launch_error(std::vector<device_failure> failures, std::uint64_t failed_calls, std::uint64_t pending_limit);
+
+    /// By kind. The device has room for 128 kinds; calls of further kinds are only in `failed_calls()`.
+    const std::vector<device_failure>& failures() const { return failures_; }
+    /// How many calls failed, of any kind: exact.
+    std::uint64_t failed_calls() const { return failed_calls_; }
+    /// How many launches and tail launches among `failures()` did not run.
+    std::uint64_t lost_launches() const;
+    /// The limit on pending launches that was in force when the failures were read; 0 if the device did not tell.
+    std::uint64_t pending_limit() const { return pending_limit_; }
+
+private:
+    std::vector<device_failure> failures_;
+    std::uint64_t failed_calls_;
+    std::uint64_t pending_limit_;
+};
+
+/// Reads what device calls have logged on the current device since the last check. Throws `device_launch_error` if anything has;
+/// each failure is thrown once, on whichever thread checks first. Failures of grids that are still running belong to a later
+/// check, so wait for the work first (or use `synchronize(stream)`); work on other streams is not waited for.
+/// Throws `cuda_error` if the log cannot be read: after a kernel fault the device's memory is lost, and the log with it.
+/// Costs one 16-byte copy from the device as long as nothing has failed. Needs `dynpar::dynpar`.
+void check_device_launches(source_place place = source_place::here());
+
+namespace detail {
+/// The same; the copies go through `stream`.
+void check_device_launches_on(cudaStream_t stream, source_place place);
+}  // namespace detail
+
+}  // namespace dynpar

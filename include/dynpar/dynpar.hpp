@@ -1,0 +1,21 @@
+// All of dynpar that the compiler at hand can use: the core and the engines.
+#pragma once
+
+#include "block.hpp"
+#include "buffer.hpp"
+#include "dimensions.hpp"
+#include "engine_options.hpp"
+#include "kernel.hpp"
+#include "limits.hpp"
+#include "platform.hpp"
+#include "print.hpp"
+#include "report.hpp"
+#include "shape.hpp"
+#include "status.hpp"
+#include "trace.hpp"
+
+#include "engine/host.hpp"
+
+#if DYNPAR_HAS_DEVICE_LAUNCH
+#include "engine/cdp.cuh"
+#endif

@@ -1,0 +1,301 @@
+// The host engine: runs kernels on the CPU, deterministically, with the whole contract and no GPU in sight.
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "../block.hpp"
+#include "../buffer.hpp"
+#include "../detail/host_scheduler.hpp"
+#include "../engine_options.hpp"
+#include "../report.hpp"
+
+namespace dynpar {
+
+class host_event;
+
+/// A stream of a block on the host engine; made by `block.make_stream()`, for that block alone.
+class host_stream {
+public:
+    /// Nothing that is given to the stream from now on begins before the work before the event's latest record is complete.
+    DYNPAR_FUNCTION status wait(const host_event& event);
+
+    host_stream(host_stream&&) = default;
+    host_stream& operator=(host_stream&&) = default;
+    host_stream(const host_stream&) = delete;
+    host_stream& operator=(const host_stream&) = delete;
+
+private:
+    friend class host_block;
+    friend class host_event;
+    host_stream() = default;
+
+    detail::host_scheduler* scheduler_ = nullptr;
+    std::shared_ptr<detail::host_stream_state> state_;
+};
+
+/// An event of a block on the host engine; made by `block.make_event()`, for that block alone.
+class host_event {
+public:
+    /// Records the event: it is complete once all that was given to the stream before is.
+    DYNPAR_FUNCTION status record(const host_stream& stream);
+
+    host_event(host_event&&) = default;
+    host_event& operator=(host_event&&) = default;
+    host_event(const host_event&) = delete;
+    host_event& operator=(const host_event&) = delete;
+
+private:
+    friend class host_block;
+    friend class host_stream;
+    host_event() = default;
+
+    std::shared_ptr<detail::host_event_record> latest_;
+};
+
+/// A thread's view of its block on the host engine. See block.hpp for what every member means.
+///
+/// Members are DYNPAR_FUNCTION although they only ever run on the host: kernels are compiled for both sides by nvcc.
+class host_block {
+public:
+    DYNPAR_FUNCTION unsigned thread_rank() const { return thread_rank_; }
+    DYNPAR_FUNCTION unsigned num_threads() const { return num_threads_; }
+    DYNPAR_FUNCTION dimensions dim_threads() const { return dim_threads_; }
+    DYNPAR_FUNCTION dimensions thread_index() const { return dim_threads_.index_of(thread_rank_); }
+    DYNPAR_FUNCTION unsigned block_rank() const { return block_rank_; }
+    DYNPAR_FUNCTION unsigned num_blocks() const { return num_blocks_; }
+    DYNPAR_FUNCTION dimensions dim_blocks() const { return dim_blocks_; }
+    DYNPAR_FUNCTION dimensions group_index() const { return dim_blocks_.index_of(block_rank_); }
+    DYNPAR_FUNCTION unsigned depth() const { return depth_; }
+
+    DYNPAR_FUNCTION void sync() {
+#if !DYNPAR_ON_DEVICE
+        state_->scheduler->sync(*state_);
+#endif
+    }
+
+    DYNPAR_FUNCTION status wait() {
+#if !DYNPAR_ON_DEVICE
+        return state_->scheduler->wait(*state_, memory_);
+#else
+        return status::not_supported;
+#endif
+    }
+
+    template <class T>
+    DYNPAR_FUNCTION T* shared(std::size_t count) {
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
+#if !DYNPAR_ON_DEVICE
+        return static_cast<T*>(state_->scheduler->shared(*state_, memory_, bytes_of<T>(count)));
+#else
+        return nullptr;
+#endif
+    }
+
+    template <class T>
+    DYNPAR_FUNCTION T* scratch(std::size_t count) {
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: scratch memory runs no destructors");
+#if !DYNPAR_ON_DEVICE
+        return static_cast<T*>(state_->scheduler->scratch(*state_, bytes_of<T>(count)));
+#else
+        return nullptr;
+#endif
+    }
+
+    template <class Kernel, class... Args>
+    DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
+        check_kernel<host_block, Kernel, Args...>();
+#if !DYNPAR_ON_DEVICE
+        return state_->scheduler->launch(*state_, nullptr, description<Kernel, Args...>(),
+                                         closure<Kernel, Args...>(kernel, args...), s);
+#else
+        return status::not_supported;
+#endif
+    }
+
+    template <class Kernel, class... Args>
+    DYNPAR_FUNCTION status launch(const host_stream& stream, Kernel kernel, const shape& s, Args... args) {
+        check_kernel<host_block, Kernel, Args...>();
+#if !DYNPAR_ON_DEVICE
+        return state_->scheduler->launch(*state_, stream.state_, description<Kernel, Args...>(),
+                                         closure<Kernel, Args...>(kernel, args...), s);
+#else
+        return status::not_supported;
+#endif
+    }
+
+    template <class Kernel, class... Args>
+    DYNPAR_FUNCTION status then(Kernel kernel, const shape& s, Args... args) {
+        check_kernel<host_block, Kernel, Args...>();
+#if !DYNPAR_ON_DEVICE
+        return state_->scheduler->then(*state_, description<Kernel, Args...>(), closure<Kernel, Args...>(kernel, args...), s);
+#else
+        return status::not_supported;
+#endif
+    }
+
+    DYNPAR_FUNCTION host_stream make_stream() {
+        host_stream stream;
+#if !DYNPAR_ON_DEVICE
+        stream.scheduler_ = state_->scheduler;
+        stream.state_ = std::make_shared<detail::host_stream_state>();
+#endif
+        return stream;
+    }
+
+    DYNPAR_FUNCTION host_event make_event() { return host_event(); }
+
+    host_block(const host_block&) = delete;
+    host_block& operator=(const host_block&) = delete;
+
+private:
+    friend class detail::host_scheduler;
+    friend class host_engine;
+
+    /// A kernel with its arguments, as they are kept from the launch until the last thread has begun.
+    template <class Kernel, class... Args>
+    class closure {
+    public:
+        closure(const Kernel& kernel, const Args&... args) : kernel_(kernel), args_(args...) {}
+        void run_thread(host_block& block) const {
+            std::apply([&](const Args&... args) { kernel_(block, Args(args)...); }, args_);
+        }
+
+    private:
+        Kernel kernel_;
+        std::tuple<Args...> args_;
+    };
+
+    template <class Kernel, class... Args>
+    static const detail::host_kernel& description() {
+        static const detail::host_kernel kernel{kernel_name<Kernel>(), [](const void* c, host_block& block) {
+                                                    static_cast<const closure<Kernel, Args...>*>(c)->run_thread(block);
+                                                }};
+        return kernel;
+    }
+
+    template <class T>
+    static std::size_t bytes_of(std::size_t count) {
+        return count > SIZE_MAX / sizeof(T) ? SIZE_MAX : count * sizeof(T);
+    }
+
+    host_block(detail::host_block_state& state, unsigned rank)
+        : state_(&state),
+          thread_rank_(rank),
+          num_threads_(state.grid->threads),
+          block_rank_(state.rank),
+          num_blocks_(state.grid->blocks),
+          depth_(state.grid->depth),
+          dim_threads_(state.grid->shape.malleable ? dimensions(state.grid->threads) : state.grid->shape.threads),
+          dim_blocks_(state.grid->shape.blocks) {}
+
+    detail::host_block_state* state_;
+    unsigned thread_rank_;
+    unsigned num_threads_;
+    unsigned block_rank_;
+    unsigned num_blocks_;
+    unsigned depth_;
+    dimensions dim_threads_;
+    dimensions dim_blocks_;
+    detail::host_thread_memory memory_;
+};
+
+DYNPAR_FUNCTION inline status host_stream::wait(const host_event& event) {
+#if !DYNPAR_ON_DEVICE
+    return scheduler_->wait_event(state_, event.latest_);
+#else
+    (void)event;
+    return status::not_supported;
+#endif
+}
+
+DYNPAR_FUNCTION inline status host_event::record(const host_stream& stream) {
+#if !DYNPAR_ON_DEVICE
+    return stream.scheduler_->record(stream.state_, latest_);
+#else
+    (void)stream;
+    return status::not_supported;
+#endif
+}
+
+inline void detail::host_scheduler::run_thread(host_block_state& state, unsigned rank) {
+    try {
+        host_block block(state, rank);
+        state.grid->kernel->run_thread(state.grid->closure, block);
+    } catch (const run_cancelled&) {
+        // unwound, as it should be
+    } catch (...) {
+        take_fault(state, rank);
+    }
+}
+
+/// Options of the host engine.
+struct host_options : engine_options {
+    /// Stack of one simulated thread in bytes. Only threads that block at the same time have a stack each.
+    std::size_t fiber_stack_bytes = 256 * 1024;
+};
+
+/// Runs kernels on the CPU: one simulated thread at a time, in launch order, always in the same order. A kernel without
+/// barriers is a plain loop; a thread gets a stack of its own when it blocks. A malleable kernel runs with one thread a block.
+///
+/// An engine runs one grid (with all that it launches) at a time; several engines may run in several threads.
+class host_engine {
+public:
+    static constexpr const char* name = "host";
+
+    explicit host_engine(const host_options& options = {})
+        : options_(options), scheduler_(std::make_unique<detail::host_scheduler>(options, options.fiber_stack_bytes)) {}
+
+    /// Runs a grid and everything that is launched from it; returns when all is complete.
+    /// Throws `launch_error` if a call in a kernel failed, `kernel_fault` if a kernel threw (its exception nested inside),
+    /// `deadlock_error` if nothing can go on, `std::system_error` if there is no memory for another thread's stack.
+    /// The engine is usable afterwards.
+    template <class Kernel, class... Args>
+    report run(Kernel kernel, const shape& s, Args... args) {
+        report result = try_run(kernel, s, args...);
+        if (result.failed_calls != 0) throw launch_error(std::move(result));
+        return result;
+    }
+
+    /// The same, but calls that failed are left to the caller: they are in the report.
+    template <class Kernel, class... Args>
+    report try_run(Kernel kernel, const shape& s, Args... args) {
+        check_kernel<host_block, Kernel, Args...>();
+        return scheduler_->run(host_block::description<Kernel, Args...>(),
+                               host_block::closure<Kernel, Args...>(kernel, args...), s);
+    }
+
+    /// Memory that kernels on this engine can reach: the host's own. Throws `std::bad_alloc`.
+    template <class T>
+    buffer<T> make_buffer(std::size_t count) const {
+        return buffer<T>(memory(), count);
+    }
+
+    std::string device() const { return "CPU"; }
+    const host_options& options() const { return options_; }
+
+private:
+    static const memory_space& memory() {
+        static const memory_space space{
+            [](std::size_t bytes) { return ::operator new(bytes); },
+            [](void* p) noexcept { ::operator delete(p); },
+            [](void* there, const void* host, std::size_t bytes) { std::memcpy(there, host, bytes); },
+            [](void* host, const void* there, std::size_t bytes) { std::memcpy(host, there, bytes); },
+        };
+        return space;
+    }
+
+    host_options options_;
+    std::unique_ptr<detail::host_scheduler> scheduler_;
+};
+
+static_assert(detail::is_block<host_block>(), "the host engine's block has the whole interface");
+
+}  // namespace dynpar

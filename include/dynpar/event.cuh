@@ -1,0 +1,152 @@
+// Events: points in a stream that another stream can wait for. Of the host, and of a block in device code.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <memory>
+
+#include "cuda_error.hpp"
+#include "source_place.hpp"
+#include "stream.cuh"
+
+namespace dynpar {
+
+/// A host event that somebody else owns; trivially copyable.
+class event_view {
+public:
+    constexpr event_view(cudaEvent_t handle) : handle_(handle) {}  // as for stream_view
+    event_view(int) = delete;
+    event_view(std::nullptr_t) = delete;
+
+    constexpr cudaEvent_t handle() const { return handle_; }
+
+private:
+    cudaEvent_t handle_;
+};
+
+/// Whether an event notes the time. An event that does not is cheaper to wait for.
+enum class event_timing : unsigned char { off, on };
+
+/// Owns a host event on the device that was current when it was made. Move-only.
+class event {
+public:
+    /// Throws `cuda_error` if there is no usable device.
+    explicit event(event_timing timing = event_timing::off, source_place place = source_place::here()) {
+        cudaEvent_t handle = nullptr;
+        const unsigned flags = timing == event_timing::on ? cudaEventDefault : cudaEventDisableTiming;
+        check(cudaEventCreateWithFlags(&handle, flags), "making an event", place);
+        handle_.reset(handle);
+    }
+
+    cudaEvent_t handle() const { return handle_.get(); }  ///< nullptr only after a move
+    event_view view() const { return event_view(handle_.get()); }
+    operator event_view() const { return view(); }
+
+    /// Marks the end of what has been given to the stream so far. Throws `cuda_error`.
+    void record(stream_view s, source_place place = source_place::here()) {
+        check(cudaEventRecord(handle_.get(), s.handle()), "recording an event", place);
+    }
+    /// Waits until the work recorded before the event is complete. Throws `cuda_error`, also for a fault in that work.
+    void synchronize(source_place place = source_place::here()) const {
+        check(cudaEventSynchronize(handle_.get()), "waiting for an event", place);
+    }
+
+private:
+    struct close {
+        using pointer = cudaEvent_t;  // the handle is itself the pointer: nothing is on the heap
+        void operator()(cudaEvent_t handle) const { detail::release(cudaEventDestroy(handle), "event"); }
+    };
+    std::unique_ptr<CUevent_st, close> handle_;
+};
+
+/// Milliseconds from one event to another, both made with `event_timing::on`, recorded and complete. Throws `cuda_error`.
+inline float milliseconds_between(event_view begin, event_view end, source_place place = source_place::here()) {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, begin.handle(), end.handle()), "reading the time between two events", place);
+    return milliseconds;
+}
+
+inline void stream_view::wait(event_view recorded, source_place place) const {
+    check(cudaStreamWaitEvent(handle_, recorded.handle(), 0), "making a stream wait for an event", place);
+}
+
+inline void stream::wait(event_view recorded, source_place place) const { view().wait(recorded, place); }
+
+#if DYNPAR_HAS_DEVICE_LAUNCH
+namespace device {
+
+/// An event of the calling block that somebody else owns; trivially copyable.
+class event_view {
+public:
+    __device__ constexpr explicit event_view(cudaEvent_t handle) : handle_(handle) {}
+    event_view(int) = delete;
+    event_view(std::nullptr_t) = delete;
+
+    __device__ constexpr cudaEvent_t handle() const { return handle_; }
+
+private:
+    cudaEvent_t handle_;
+};
+
+/// Owns an event of the block that made it, without timing (device events have none). For the threads of that block alone.
+/// Move-only.
+class event {
+public:
+    /// A failure is logged and kept in `error()`; whatever is then done with the event fails.
+    __device__ explicit event(source_place place = source_place::here()) {
+        error_ = cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming);
+        if (detail::logged(device_call::make_event, error_, place) != cudaSuccess) handle_ = nullptr;
+    }
+    __device__ ~event() { close(); }
+    event(const event&) = delete;
+    event& operator=(const event&) = delete;
+    __device__ event(event&& other) noexcept : handle_(other.handle_), error_(other.error_) { other.give_up(); }
+    __device__ event& operator=(event&& other) noexcept {
+        if (this != &other) {
+            close();
+            handle_ = other.handle_;
+            error_ = other.error_;
+            other.give_up();
+        }
+        return *this;
+    }
+
+    /// cudaSuccess if there is an event; else why not (cudaErrorInvalidResourceHandle after a move).
+    __device__ cudaError_t error() const { return error_; }
+    __device__ event_view view() const { return event_view(handle_); }
+    __device__ operator event_view() const { return view(); }
+
+    /// Marks the end of what has been given to the stream so far. A failure is also logged.
+    __device__ cudaError_t record(stream_view s, source_place place = source_place::here()) {
+        const bool usable = handle_ != nullptr && s.handle() != detail::no_stream();
+        return detail::logged(device_call::record_event,
+                              usable ? cudaEventRecord(handle_, s.handle()) : cudaErrorInvalidResourceHandle, place);
+    }
+
+private:
+    __device__ void close() {
+        if (handle_ != nullptr) cudaEventDestroy(handle_);
+    }
+    __device__ void give_up() {
+        handle_ = nullptr;
+        error_ = cudaErrorInvalidResourceHandle;
+    }
+
+    cudaEvent_t handle_ = nullptr;
+    cudaError_t error_ = cudaSuccess;
+};
+
+__device__ inline cudaError_t stream_view::wait(event_view recorded, source_place place) const {
+    const bool usable = recorded.handle() != nullptr && handle_ != detail::no_stream();
+    return detail::logged(device_call::wait_event,
+                          usable ? cudaStreamWaitEvent(handle_, recorded.handle(), 0) : cudaErrorInvalidResourceHandle, place);
+}
+
+__device__ inline cudaError_t stream::wait(event_view recorded, source_place place) const {
+    return view().wait(recorded, place);
+}
+
+}  // namespace device
+#endif  // DYNPAR_HAS_DEVICE_LAUNCH
+
+}  // namespace dynpar

@@ -1,0 +1,37 @@
+// The launch configuration: how large a grid is to be and where that was written. Stream and kernel are not part of it.
+#pragma once
+
+#include "dimensions.hpp"
+#include "shape.hpp"
+#include "source_place.hpp"
+
+namespace dynpar {
+
+/// Grid, block and shared memory of a launch of a plain `__global__` kernel, and the line that it was written on:
+/// `launch_configuration(16, 256)`, or in the call itself `launch(stream, {{4, 4}, {16, 16}, 1024}, kernel, args...)`.
+/// Any values can be written down; whether a grid can be so is checked by CUDA at the launch.
+struct launch_configuration {
+    dimensions grid;                    ///< blocks in the grid
+    dimensions block;                   ///< threads in a block
+    unsigned shared_bytes = 0;          ///< dynamic shared memory of a block, in bytes
+    const char* kernel_name = nullptr;  ///< for error messages; nullptr: not named
+    source_place place;                 ///< where the configuration was written
+
+    DYNPAR_FUNCTION constexpr launch_configuration(dimensions grid_size, dimensions block_size, unsigned shared = 0,
+                                                   source_place written = source_place::here())
+        : grid(grid_size), block(block_size), shared_bytes(shared), place(written) {}
+
+    /// The same configuration for a kernel of this name: `{1, 32}` becomes `launch_configuration(1, 32).named("child")`. The
+    /// compiler does not tell a program the name of a `__global__` function. A string literal, or text that lives as long as
+    /// the configuration.
+    DYNPAR_FUNCTION constexpr launch_configuration named(const char* name) const {
+        launch_configuration copy = *this;
+        copy.kernel_name = name;
+        return copy;
+    }
+
+    /// Grid and block as the core writes them.
+    DYNPAR_FUNCTION constexpr dynpar::shape shape() const { return dynpar::shape(grid, block, shared_bytes); }
+};
+
+}  // namespace dynpar

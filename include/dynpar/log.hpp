@@ -1,0 +1,51 @@
+// What dynpar says to people while it works: lines on standard error, with a level.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace dynpar::log {
+
+/// How important a line is. What is below the log's level is not written.
+enum class level : unsigned char {
+    debug,  ///< what dynpar does, for finding faults
+    info,   ///< what a user may want to know
+    warn,   ///< something is probably not as the user wants it, and the run goes on
+    error,  ///< something failed
+    off,    ///< as the log's level: write nothing
+};
+
+/// The names of the levels in ascending order, as in `DYNPAR_LOG=debug`.
+inline constexpr const char* level_names[] = {"debug", "info", "warn", "error", "off"};
+
+/// The level where nothing else is asked for.
+inline constexpr level default_level = level::warn;
+
+/// The name of a level, as in `level_names`.
+constexpr const char* to_string(level l) { return level_names[static_cast<unsigned>(l)]; }
+
+/// The level of that name, or nothing if there is none.
+inline std::optional<level> parse_level(std::string_view name) {
+    for (const level l : {level::debug, level::info, level::warn, level::error, level::off})
+        if (name == to_string(l)) return l;
+    return std::nullopt;
+}
+
+/// Writes one message to standard error as "dynpar: warning: message", if `l` is not below the log's level.
+/// The first use of the log sets its level from the environment variable DYNPAR_LOG; a value that is no level gets a line
+/// that says so, and the default. Any thread may write; lines do not mix. Host code only. Needs the target `dynpar::config`.
+void write(level l, std::string_view message);
+
+inline void debug(std::string_view message) { write(level::debug, message); }
+inline void info(std::string_view message) { write(level::info, message); }
+inline void warn(std::string_view message) { write(level::warn, message); }
+inline void error(std::string_view message) { write(level::error, message); }
+
+/// Sets the log's level; beats DYNPAR_LOG.
+void set_level(level lowest_written);
+
+/// The log's level: nothing below it is written.
+level current_level();
+
+}  // namespace dynpar::log

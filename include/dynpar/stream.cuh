@@ -1,0 +1,146 @@
+// Streams: of the host, and of a block in device code. Two different types, because neither may be used in the other's place.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "cuda_error.hpp"
+#include "detail/device_log.cuh"
+#include "detail/release.cuh"
+#include "device_log.hpp"
+#include "source_place.hpp"
+
+namespace dynpar {
+
+class event_view;
+
+/// A host stream that somebody else owns; trivially copyable. Made without an argument it is CUDA's default stream.
+class stream_view {
+public:
+    constexpr stream_view() = default;
+    constexpr stream_view(cudaStream_t handle) : handle_(handle) {}  // CUDA's own handle is as good as a view: not explicit
+    stream_view(int) = delete;             ///< a literal 0 would silently be the default stream: write stream_view()
+    stream_view(std::nullptr_t) = delete;  ///< likewise
+
+    constexpr cudaStream_t handle() const { return handle_; }
+
+    /// What is given to this stream from now on runs after the work recorded before the event. Throws `cuda_error`.
+    void wait(event_view recorded, source_place place = source_place::here()) const;
+
+    friend constexpr bool operator==(stream_view a, stream_view b) { return a.handle_ == b.handle_; }
+    friend constexpr bool operator!=(stream_view a, stream_view b) { return !(a == b); }
+
+private:
+    cudaStream_t handle_ = nullptr;
+};
+
+/// Owns a non-blocking host stream on the device that was current when it was made: it does not wait for CUDA's default stream,
+/// nor that for it. Move-only; what is in the stream when it is destroyed still runs.
+class stream {
+public:
+    /// Throws `cuda_error` if there is no usable device.
+    explicit stream(source_place place = source_place::here()) {
+        cudaStream_t handle = nullptr;
+        check(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking), "making a stream", place);
+        handle_.reset(handle);
+    }
+
+    cudaStream_t handle() const { return handle_.get(); }  ///< nullptr only after a move
+    stream_view view() const { return stream_view(handle_.get()); }
+    operator stream_view() const { return view(); }  // wherever a view is meant the owner will do
+
+    /// See `stream_view::wait`.
+    void wait(event_view recorded, source_place place = source_place::here()) const;
+
+private:
+    struct close {
+        using pointer = cudaStream_t;  // the handle is itself the pointer: nothing is on the heap
+        void operator()(cudaStream_t handle) const { detail::release(cudaStreamDestroy(handle), "stream"); }
+    };
+    std::unique_ptr<CUstream_st, close> handle_;
+};
+
+/// Waits until all that was given to the stream is complete, nested grids included, then checks what device code has logged.
+/// Throws `cuda_error` if a kernel broke, and `device_launch_error` if a call in device code failed (see
+/// `check_device_launches`).
+inline void synchronize(stream_view s, source_place place = source_place::here()) {
+    check(cudaStreamSynchronize(s.handle()), "waiting for a stream", place);
+    detail::check_device_launches_on(s.handle(), place);
+}
+
+#if DYNPAR_HAS_DEVICE_LAUNCH
+namespace device {
+
+class event_view;
+
+/// A stream of the calling block that somebody else owns; trivially copyable. Made without an argument it is the block's default
+/// stream, which all threads of the block share.
+class stream_view {
+public:
+    stream_view() = default;
+    __device__ constexpr explicit stream_view(cudaStream_t handle) : handle_(handle) {}
+    stream_view(int) = delete;             ///< a literal 0 would silently be the default stream: write stream_view()
+    stream_view(std::nullptr_t) = delete;  ///< likewise
+
+    __device__ constexpr cudaStream_t handle() const { return handle_; }
+
+    /// What is given to this stream from now on runs after the work recorded before the event. A failure is also logged.
+    __device__ cudaError_t wait(event_view recorded, source_place place = source_place::here()) const;
+
+private:
+    cudaStream_t handle_ = nullptr;
+};
+
+/// Owns a non-blocking stream of the block that made it. It and its views are for the threads of that block alone: not for
+/// children, other blocks or the host. Move-only; what is in the stream when it is destroyed still runs.
+class stream {
+public:
+    /// A failure is logged and kept in `error()`; whatever is then done with the stream fails.
+    __device__ explicit stream(source_place place = source_place::here()) {
+        error_ = cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking);
+        if (detail::logged(device_call::make_stream, error_, place) != cudaSuccess) handle_ = detail::no_stream();
+    }
+    __device__ ~stream() { close(); }
+    stream(const stream&) = delete;
+    stream& operator=(const stream&) = delete;
+    __device__ stream(stream&& other) noexcept : handle_(other.handle_), error_(other.error_) {
+        other.handle_ = detail::no_stream();
+        other.error_ = cudaErrorInvalidResourceHandle;
+    }
+    __device__ stream& operator=(stream&& other) noexcept {
+        if (this != &other) {
+            close();
+            handle_ = other.handle_;
+            error_ = other.error_;
+            other.handle_ = detail::no_stream();
+            other.error_ = cudaErrorInvalidResourceHandle;
+        }
+        return *this;
+    }
+
+    /// cudaSuccess if there is a stream; else why not (cudaErrorInvalidResourceHandle after a move).
+    __device__ cudaError_t error() const { return error_; }
+    __device__ stream_view view() const { return stream_view(handle_); }
+    __device__ operator stream_view() const { return view(); }  // wherever a view is meant the owner will do
+
+    /// See `stream_view::wait`.
+    __device__ cudaError_t wait(event_view recorded, source_place place = source_place::here()) const;
+
+private:
+    __device__ void close() {
+        if (handle_ != detail::no_stream()) cudaStreamDestroy(handle_);
+    }
+
+    cudaStream_t handle_ = nullptr;
+    cudaError_t error_ = cudaSuccess;
+};
+
+}  // namespace device
+#endif  // DYNPAR_HAS_DEVICE_LAUNCH
+
+}  // namespace dynpar
+
+#include "event.cuh"  // event_view, and the definitions of wait
