@@ -1,6 +1,7 @@
 // All of dynpar that the compiler at hand can use: the core and the engines.
 #pragma once
 
+#include "atomic.hpp"
 #include "block.hpp"
 #include "buffer.hpp"
 #include "dimensions.hpp"
