@@ -27,15 +27,23 @@ public:
     /// Nothing that is given to the stream from now on begins before the work before the event's latest record is complete.
     DYNPAR_FUNCTION status wait(const host_event& event);
 
-    host_stream(host_stream&&) = default;
-    host_stream& operator=(host_stream&&) = default;
+    DYNPAR_NO_EXECUTION_CHECK
+    DYNPAR_FUNCTION ~host_stream() {}
+    DYNPAR_NO_EXECUTION_CHECK
+    DYNPAR_FUNCTION host_stream(host_stream&& other) noexcept : scheduler_(other.scheduler_), state_(std::move(other.state_)) {}
+    DYNPAR_NO_EXECUTION_CHECK
+    DYNPAR_FUNCTION host_stream& operator=(host_stream&& other) noexcept {
+        scheduler_ = other.scheduler_;
+        state_ = std::move(other.state_);
+        return *this;
+    }
     host_stream(const host_stream&) = delete;
     host_stream& operator=(const host_stream&) = delete;
 
 private:
     friend class host_block;
     friend class host_event;
-    host_stream() = default;
+    host_stream() {}
 
     detail::host_scheduler* scheduler_ = nullptr;
     std::shared_ptr<detail::host_stream_state> state_;
@@ -47,15 +55,22 @@ public:
     /// Records the event: it is complete once all that was given to the stream before is.
     DYNPAR_FUNCTION status record(const host_stream& stream);
 
-    host_event(host_event&&) = default;
-    host_event& operator=(host_event&&) = default;
+    DYNPAR_NO_EXECUTION_CHECK
+    DYNPAR_FUNCTION ~host_event() {}
+    DYNPAR_NO_EXECUTION_CHECK
+    DYNPAR_FUNCTION host_event(host_event&& other) noexcept : latest_(std::move(other.latest_)) {}
+    DYNPAR_NO_EXECUTION_CHECK
+    DYNPAR_FUNCTION host_event& operator=(host_event&& other) noexcept {
+        latest_ = std::move(other.latest_);
+        return *this;
+    }
     host_event(const host_event&) = delete;
     host_event& operator=(const host_event&) = delete;
 
 private:
     friend class host_block;
     friend class host_stream;
-    host_event() = default;
+    host_event() {}
 
     std::shared_ptr<detail::host_event_record> latest_;
 };
@@ -141,6 +156,7 @@ public:
 #endif
     }
 
+    DYNPAR_NO_EXECUTION_CHECK
     DYNPAR_FUNCTION host_stream make_stream() {
         host_stream stream;
 #if !DYNPAR_ON_DEVICE
@@ -150,6 +166,7 @@ public:
         return stream;
     }
 
+    DYNPAR_NO_EXECUTION_CHECK
     DYNPAR_FUNCTION host_event make_event() { return host_event(); }
 
     host_block(const host_block&) = delete;
