@@ -23,11 +23,3 @@
 #else
 #define DYNPAR_ON_DEVICE 0
 #endif
-
-/// DYNPAR_NO_EXECUTION_CHECK before a `__host__ __device__` function: nvcc shall not complain that it calls host functions. For
-/// code that both sides compile and only one ever runs.
-#if defined(__CUDACC__)
-#define DYNPAR_NO_EXECUTION_CHECK _Pragma("nv_exec_check_disable")
-#else
-#define DYNPAR_NO_EXECUTION_CHECK
-#endif

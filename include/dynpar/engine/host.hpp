@@ -21,32 +21,51 @@ namespace dynpar {
 
 class host_event;
 
+namespace detail {
+
+/// A share in something, held by a handle that kernels use. nvcc compiles kernels for the device too, where std::shared_ptr does
+/// not exist: there this does nothing.
+template <class T>
+class host_share {
+public:
+    DYNPAR_FUNCTION host_share() {}
+    DYNPAR_FUNCTION ~host_share() {
+#if !DYNPAR_ON_DEVICE
+        delete share_;
+#endif
+    }
+    DYNPAR_FUNCTION host_share(host_share&& other) noexcept : share_(other.share_) { other.share_ = nullptr; }
+    DYNPAR_FUNCTION host_share& operator=(host_share&& other) noexcept {
+        std::shared_ptr<T>* const mine = share_;
+        share_ = other.share_;
+        other.share_ = mine;
+        return *this;
+    }
+    std::shared_ptr<T>& get() {
+        if (share_ == nullptr) share_ = new std::shared_ptr<T>;
+        return *share_;
+    }
+    std::shared_ptr<T> get() const { return share_ == nullptr ? nullptr : *share_; }
+
+private:
+    std::shared_ptr<T>* share_ = nullptr;
+};
+
+}  // namespace detail
+
 /// A stream of a block on the host engine; made by `block.make_stream()`, for that block alone.
 class host_stream {
 public:
     /// Nothing that is given to the stream from now on begins before the work before the event's latest record is complete.
     DYNPAR_FUNCTION status wait(const host_event& event);
 
-    DYNPAR_NO_EXECUTION_CHECK
-    DYNPAR_FUNCTION ~host_stream() {}
-    DYNPAR_NO_EXECUTION_CHECK
-    DYNPAR_FUNCTION host_stream(host_stream&& other) noexcept : scheduler_(other.scheduler_), state_(std::move(other.state_)) {}
-    DYNPAR_NO_EXECUTION_CHECK
-    DYNPAR_FUNCTION host_stream& operator=(host_stream&& other) noexcept {
-        scheduler_ = other.scheduler_;
-        state_ = std::move(other.state_);
-        return *this;
-    }
-    host_stream(const host_stream&) = delete;
-    host_stream& operator=(const host_stream&) = delete;
-
 private:
     friend class host_block;
     friend class host_event;
-    host_stream() {}
+    DYNPAR_FUNCTION host_stream() {}
 
     detail::host_scheduler* scheduler_ = nullptr;
-    std::shared_ptr<detail::host_stream_state> state_;
+    detail::host_share<detail::host_stream_state> state_;
 };
 
 /// An event of a block on the host engine; made by `block.make_event()`, for that block alone.
@@ -55,24 +74,12 @@ public:
     /// Records the event: it is complete once all that was given to the stream before is.
     DYNPAR_FUNCTION status record(const host_stream& stream);
 
-    DYNPAR_NO_EXECUTION_CHECK
-    DYNPAR_FUNCTION ~host_event() {}
-    DYNPAR_NO_EXECUTION_CHECK
-    DYNPAR_FUNCTION host_event(host_event&& other) noexcept : latest_(std::move(other.latest_)) {}
-    DYNPAR_NO_EXECUTION_CHECK
-    DYNPAR_FUNCTION host_event& operator=(host_event&& other) noexcept {
-        latest_ = std::move(other.latest_);
-        return *this;
-    }
-    host_event(const host_event&) = delete;
-    host_event& operator=(const host_event&) = delete;
-
 private:
     friend class host_block;
     friend class host_stream;
-    host_event() {}
+    DYNPAR_FUNCTION host_event() {}
 
-    std::shared_ptr<detail::host_event_record> latest_;
+    detail::host_share<detail::host_event_record> latest_;
 };
 
 /// A thread's view of its block on the host engine. See block.hpp for what every member means.
@@ -139,7 +146,7 @@ public:
     DYNPAR_FUNCTION status launch(const host_stream& stream, Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
 #if !DYNPAR_ON_DEVICE
-        return state_->scheduler->launch(*state_, stream.state_, description<Kernel, Args...>(),
+        return state_->scheduler->launch(*state_, stream.state_.get(), description<Kernel, Args...>(),
                                          closure<Kernel, Args...>(kernel, args...), s);
 #else
         return status::not_supported;
@@ -156,17 +163,15 @@ public:
 #endif
     }
 
-    DYNPAR_NO_EXECUTION_CHECK
     DYNPAR_FUNCTION host_stream make_stream() {
         host_stream stream;
 #if !DYNPAR_ON_DEVICE
         stream.scheduler_ = state_->scheduler;
-        stream.state_ = std::make_shared<detail::host_stream_state>();
+        stream.state_.get() = std::make_shared<detail::host_stream_state>();
 #endif
         return stream;
     }
 
-    DYNPAR_NO_EXECUTION_CHECK
     DYNPAR_FUNCTION host_event make_event() { return host_event(); }
 
     host_block(const host_block&) = delete;
@@ -226,7 +231,7 @@ private:
 
 DYNPAR_FUNCTION inline status host_stream::wait(const host_event& event) {
 #if !DYNPAR_ON_DEVICE
-    return scheduler_->wait_event(state_, event.latest_);
+    return scheduler_->wait_event(state_.get(), event.latest_.get());
 #else
     (void)event;
     return status::not_supported;
@@ -235,7 +240,7 @@ DYNPAR_FUNCTION inline status host_stream::wait(const host_event& event) {
 
 DYNPAR_FUNCTION inline status host_event::record(const host_stream& stream) {
 #if !DYNPAR_ON_DEVICE
-    return stream.scheduler_->record(stream.state_, latest_);
+    return stream.scheduler_->record(stream.state_.get(), latest_.get());
 #else
     (void)stream;
     return status::not_supported;
