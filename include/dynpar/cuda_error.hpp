@@ -33,7 +33,7 @@ inline const char* advice(cudaError_t code) {
             return "use a stream or event on the device, and in the block, that made it, and while it exists";
         case cudaErrorNoDevice: return "run on a machine with an NVIDIA GPU, or use the host engine";
         case cudaErrorInsufficientDriver:
-            return "install an NVIDIA driver that is as new as the CUDA Toolkit, or use the host engine";
+            return "there is no NVIDIA driver here, or one older than the CUDA Toolkit: install a newer one, or use the host engine";
         case cudaErrorDevicesUnavailable: return "end the program that holds the GPU, or choose another GPU";
         case cudaErrorIllegalAddress:
         case cudaErrorMisalignedAddress:
