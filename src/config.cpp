@@ -197,11 +197,11 @@ std::string read_all(const std::filesystem::path& file) {
 const std::vector<setting>& settings() {
     static const std::vector<setting> table = {
         {"", "engine", value_kind::choice, 0, 0, {std::begin(engine_names), std::end(engine_names)}, "auto", nullptr,
-         "the engine to run on; auto: the queue engine on a GPU, else the device runtime's, else the host engine", nullptr},
+         "the engine to run on; auto is queue on a GPU, else cdp on a GPU, else host, of those that are built", nullptr},
         {"", "log", value_kind::choice, 0, 0, {std::begin(log::level_names), std::end(log::level_names)},
          log::to_string(log::default_level), nullptr, "the least important lines that the log shows", nullptr},
         {"", "trace_grids", value_kind::count, 0, 268435456, {}, "0", nullptr,
-         "how many grids a run's trace has room for; 0: no trace", nullptr},
+         "how many grids a run's trace has room for; 0 is no trace", nullptr},
         // CUDA's first device runtime allows at most 24; the engines that dynpar schedules itself can go deeper.
         {"limits", "sync_depth", value_kind::count, 0, 1024, {}, nullptr, "24",
          "how deep wait() may nest: a grid at depth d may wait if d < sync_depth", &limits::sync_depth},

@@ -1,0 +1,276 @@
+#include "command_line.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <deque>
+#include <iostream>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+#include <dynpar/log.hpp>
+#include <dynpar/trace.hpp>
+
+#if defined(DYNPAR_WITH_CUDA)
+#include <cuda_runtime_api.h>
+#endif
+
+namespace samples {
+namespace {
+
+// Room in a trace for --tree where the settings ask for none.
+constexpr std::size_t tree_grids = 65536;
+
+std::string one_line(std::string text) {
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+    return text;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string list;
+    for (std::size_t i = 0; i < words.size(); ++i)
+        list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+    return list;
+}
+
+// Breaks the lines of an option's description, which CLI11 then indents.
+std::string wrapped(const std::string& text) {
+    constexpr std::size_t width = 82;
+    std::string result;
+    std::size_t column = 0;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find(' ', begin), text.size());
+        if (column != 0) {
+            const bool fits = column + 1 + (end - begin) <= width;
+            result += fits ? ' ' : '\n';
+            column = fits ? column + 1 : 0;
+        }
+        result += text.substr(begin, end - begin);
+        column += end - begin;
+        begin = end + 1;
+    }
+    return result;
+}
+
+}  // namespace
+
+struct command_line::state {
+    state(std::string sample_name, const std::string& description, std::ostream& standard_out, std::ostream& standard_error)
+        : name(std::move(sample_name)), app(description, name), out(standard_out), err(standard_error) {}
+
+    // One option of dynpar's settings as it was given.
+    struct given_setting {
+        std::string option;
+        std::string text;
+        CLI::Option* parsed = nullptr;
+    };
+
+    int refuse(const std::string& what) const {
+        out.flush();
+        err << name << ": " << one_line(what) << std::endl;
+        return bad_input;
+    }
+
+    std::string name;
+    CLI::App app;
+    std::ostream& out;
+    std::ostream& err;
+    std::string config_file;
+    bool print_config = false;
+    bool tree = false;
+    std::deque<given_setting> settings;  // a deque: CLI11 keeps references to the elements
+    dynpar::config config;
+};
+
+command_line::command_line(std::string name, std::string description, std::ostream* out, std::ostream* err)
+    : state_(std::make_unique<state>(std::move(name), description, out != nullptr ? *out : std::cout,
+                                     err != nullptr ? *err : std::cerr)) {
+    CLI::App& app = state_->app;
+    // As with the sources of a setting, what comes later beats what came before.
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    app.get_formatter()->column_width(40);
+    app.set_help_flag("-h,--help", "print this and stop");
+    app.add_option("--config", state_->config_file,
+                   wrapped("the file with the settings (not given: dynpar.toml in the working directory, if there is one)"))
+        ->type_name("FILE");
+    app.add_flag("--print-config", state_->print_config, "print every setting and where it comes from, and stop")
+        ->disable_flag_override();
+    app.add_flag("--tree", state_->tree, "print the nesting tree: which grid launched which")->disable_flag_override();
+    for (const dynpar::setting& s : dynpar::settings()) {
+        state::given_setting& given = state_->settings.emplace_back();
+        given.option = s.option();
+        const std::string meaning = std::string(s.meaning) + "; give " + s.accepted() + " (not given: " +
+                              (s.default_value != nullptr ? s.default_value : s.not_given) + ") [" + s.environment() + "]";
+        given.parsed = app.add_option(given.option, given.text, wrapped(meaning))
+                           ->type_name(s.kind == dynpar::setting::value_kind::choice  ? "WORD"
+                                       : s.kind == dynpar::setting::value_kind::bytes ? "SIZE"
+                                                                                      : "COUNT")
+                           ->group("Settings of dynpar");
+    }
+    app.footer("Command line beats environment variable beats file beats default.");
+}
+
+command_line::~command_line() = default;
+
+void command_line::add_integer(const std::string& name, std::int64_t& variable, std::int64_t least, std::int64_t most,
+                               const std::string& meaning) {
+    const std::string accepted = "an integer from " + std::to_string(least) + " to " + std::to_string(most);
+    // Not CLI11's own conversion, which takes 0x10, 010 and 1e3 in its own way from version to version.
+    const auto read = [&variable, least, most, name, accepted](const CLI::results_t& texts) {
+        const std::string& text = texts.front();
+        std::int64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool all_read = end == text.data() + text.size();
+        if (!all_read || error == std::errc::invalid_argument)
+            throw input_error(name + ": \"" + text + "\" is no integer; give " + accepted);
+        if (error == std::errc::result_out_of_range || value < least || value > most)
+            throw input_error(name + ": " + text + " is out of range; give " + accepted);
+        variable = value;
+        return true;
+    };
+    state_->app.add_option(name, read, wrapped(meaning + "; give " + accepted + " (not given: " + std::to_string(variable) + ")"))
+        ->type_name("COUNT");
+}
+
+void command_line::add_choice(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
+                              const std::string& meaning) {
+    const std::string accepted = joined(choices);
+    const auto read = [&variable, choices, name, accepted](const CLI::results_t& texts) {
+        const std::string& text = texts.front();
+        if (std::find(choices.begin(), choices.end(), text) == choices.end())
+            throw input_error(name + ": \"" + text + "\" is unknown; give " + accepted);
+        variable = text;
+        return true;
+    };
+    state_->app.add_option(name, read, wrapped(meaning + "; give " + accepted + " (not given: " + variable + ")"))
+        ->type_name("WORD");
+}
+
+void command_line::add_flag(const std::string& name, bool& variable, const std::string& meaning) {
+    state_->app.add_flag(name, variable, wrapped(meaning))->disable_flag_override();
+}
+
+std::optional<int> command_line::parse(int argc, const char* const* argv) {
+    state& my = *state_;
+    try {
+        my.app.parse(argc, argv);
+
+        dynpar::config_sources sources;
+        if (my.app.count("--config") != 0 && my.config_file.empty())
+            throw input_error("--config: the name is empty; give a TOML file, or leave the option out");
+        if (my.app.count("--config") != 0) sources.file = my.config_file;
+        for (const state::given_setting& given : my.settings)
+            if (given.parsed->count() != 0) sources.command_line.emplace_back(given.option, given.text);
+        my.config = dynpar::config::load(sources);
+    } catch (const CLI::CallForHelp&) {
+        my.out << my.app.help() << std::flush;
+        return success;
+    } catch (const CLI::ExtrasError&) {
+        const std::vector<std::string> extras = my.app.remaining();
+        return my.refuse("unknown argument " + (extras.empty() ? std::string() : extras.front()) + "; see " + my.name +
+                         " --help");
+    } catch (const CLI::ParseError& e) {
+        return my.refuse(std::string(e.what()) + "; see " + my.name + " --help");
+    } catch (const input_error& e) {
+        return my.refuse(e.what());
+    } catch (const dynpar::config_error& e) {
+        return my.refuse(e.what());
+    }
+    dynpar::log::set_level(my.config.log_level());
+    for (const std::string& warning : my.config.warnings()) dynpar::log::warn(warning);
+    if (my.print_config) {
+        my.out << my.config.print() << std::flush;
+        return success;
+    }
+    return std::nullopt;
+}
+
+const dynpar::config& command_line::config() const { return state_->config; }
+
+dynpar::engine_options command_line::engine_options() const {
+    dynpar::engine_options options;
+    options.limits = state_->config.limits();
+    options.trace_grids = state_->config.trace_grids();
+    if (state_->tree && options.trace_grids == 0) options.trace_grids = tree_grids;
+    return options;
+}
+
+dynpar::engine_choice command_line::choose_engine(const dynpar::built_engines& built) const {
+    const dynpar::engine_kind asked = state_->config.engine();
+    const bool gpu_could_serve =
+        asked == dynpar::engine_kind::automatic ? built.any_for_gpu() : asked != dynpar::engine_kind::host && built.has(asked);
+    return dynpar::choose(asked, built, gpu_could_serve ? probe_gpu() : dynpar::gpu_state{}, state_->config.origin("engine"));
+}
+
+void command_line::show_tree(const dynpar::report& report) const {
+    if (state_->tree) dynpar::print_tree(state_->out, report.trace);
+}
+
+void command_line::say(const std::string& line) const { state_->out << line << std::endl; }
+
+int command_line::explain_exception() const {
+    const state& my = *state_;
+    const auto fail = [&my](std::string_view message) {
+        constexpr std::string_view library = "dynpar: ";  // dynpar's own messages begin with it; one name in front is enough
+        if (message.substr(0, library.size()) == library) message.remove_prefix(library.size());
+        my.out.flush();
+        my.err << my.name << ": " << message << std::endl;
+        return static_cast<int>(failed);
+    };
+    try {
+        throw;
+    } catch (const input_error& e) {
+        return my.refuse(e.what());
+    } catch (const std::invalid_argument& e) {
+        return my.refuse(e.what());
+    } catch (const dynpar::config_error& e) {
+        return my.refuse(e.what());
+    } catch (const wrong_result& e) {
+        return fail(std::string("wrong result: ") + e.what());
+    } catch (const std::bad_alloc&) {
+        return fail("out of memory; give it less to do");
+    } catch (const std::exception& e) {
+        return fail(e.what());
+    } catch (...) {
+        return fail("an exception that is no std::exception");
+    }
+}
+
+#if defined(DYNPAR_WITH_CUDA)
+
+dynpar::gpu_state probe_gpu() {
+    const auto unusable = [](cudaError_t code, const char* what) {
+        static_cast<void>(cudaGetLastError());  // no later call shall report it again
+        dynpar::gpu_state gpu;
+        gpu.why_not = std::string(what) + " (" + cudaGetErrorName(code) + ": " + cudaGetErrorString(code) + ")";
+        return gpu;
+    };
+    int count = 0;
+    if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess)
+        return unusable(code, code == cudaErrorNoDevice ? "no CUDA device was found" : "no CUDA device can be used");
+    if (count == 0) return unusable(cudaErrorNoDevice, "no CUDA device was found");
+    int device = 0;
+    if (const cudaError_t code = cudaGetDevice(&device); code != cudaSuccess)
+        return unusable(code, "no CUDA device can be used");
+    cudaDeviceProp properties{};
+    if (const cudaError_t code = cudaGetDeviceProperties(&properties, device); code != cudaSuccess)
+        return unusable(code, "no CUDA device can be used");
+    dynpar::gpu_state gpu;
+    gpu.usable = true;
+    gpu.name = properties.name;
+    return gpu;
+}
+
+#else
+
+dynpar::gpu_state probe_gpu() {
+    dynpar::gpu_state gpu;
+    gpu.why_not = "this program was built without CUDA";
+    return gpu;
+}
+
+#endif
+
+}  // namespace samples
