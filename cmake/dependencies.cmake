@@ -1,0 +1,111 @@
+# The libraries dynpar builds on: the system's own where there is one, else the pinned release from its public repository.
+#
+# Two of them are used header-only on purpose: distributions ship spdlog (with fmt) and toml++ as shared libraries, and a
+# program built with dynpar must run on a machine that has neither.
+include(FetchContent)
+
+set(DYNPAR_FETCHED_DEPENDENCIES "")
+
+# Says where a dependency came from. FetchContent leaves <name>_SOURCE_DIR empty where it has found the system's.
+function(dynpar_report_dependency name fetched)
+    if(fetched)
+        message(STATUS "dynpar: ${name}: not found on this system, fetched")
+    else()
+        message(STATUS "dynpar: ${name}: found on this system")
+    endif()
+endfunction()
+
+# ---- Boost.Context: the host engine's fibers. Static, so that programs do not need Boost where they run.
+if(NOT TARGET Boost::context)
+    set(Boost_USE_STATIC_LIBS ON)
+    find_package(Boost 1.74 QUIET COMPONENTS context)
+endif()
+if(TARGET Boost::context)
+    dynpar_report_dependency("Boost.Context" OFF)
+else()
+    set(BOOST_INCLUDE_LIBRARIES context)
+    set(BOOST_ENABLE_CMAKE ON)
+    # Boost is a repository of repositories: only Context and what it includes, all of it together is half a gigabyte.
+    FetchContent_Declare(Boost
+        GIT_REPOSITORY https://github.com/boostorg/boost.git
+        GIT_TAG boost-1.84.0
+        GIT_SHALLOW TRUE
+        GIT_SUBMODULES tools/cmake libs/assert libs/config libs/context libs/core libs/headers libs/integer libs/move
+                       libs/mp11 libs/pool libs/predef libs/smart_ptr libs/static_assert libs/throw_exception
+                       libs/type_traits libs/winapi
+        SYSTEM)
+    FetchContent_MakeAvailable(Boost)
+    list(APPEND DYNPAR_FETCHED_DEPENDENCIES Boost)
+    dynpar_report_dependency("Boost.Context" ON)
+endif()
+
+# ---- spdlog: the log, in src/*.cpp only.
+if(NOT TARGET spdlog::spdlog_header_only)
+    find_package(spdlog 1.10 QUIET CONFIG)
+endif()
+if(TARGET spdlog::spdlog_header_only)
+    dynpar_report_dependency("spdlog" OFF)
+else()
+    FetchContent_Declare(spdlog
+        GIT_REPOSITORY https://github.com/gabime/spdlog.git GIT_TAG v1.12.0 GIT_SHALLOW TRUE SYSTEM)
+    FetchContent_MakeAvailable(spdlog)
+    dynpar_report_dependency("spdlog" ON)
+endif()
+add_library(dynpar_spdlog INTERFACE)
+target_include_directories(dynpar_spdlog SYSTEM INTERFACE
+    $<TARGET_PROPERTY:spdlog::spdlog_header_only,INTERFACE_INCLUDE_DIRECTORIES>)
+target_compile_definitions(dynpar_spdlog INTERFACE
+    $<TARGET_PROPERTY:spdlog::spdlog_header_only,INTERFACE_COMPILE_DEFINITIONS>)
+get_target_property(dynpar_spdlog_definitions spdlog::spdlog_header_only INTERFACE_COMPILE_DEFINITIONS)
+if("SPDLOG_FMT_EXTERNAL" IN_LIST dynpar_spdlog_definitions)
+    # This spdlog uses the system's fmt, and fmt::fmt is a shared library there.
+    target_link_libraries(dynpar_spdlog INTERFACE fmt::fmt-header-only)
+endif()
+find_package(Threads REQUIRED)
+target_link_libraries(dynpar_spdlog INTERFACE Threads::Threads)
+
+# ---- toml++: the configuration file, in src/*.cpp only.
+find_path(DYNPAR_TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h DOC "Folder that holds toml++/toml.h")
+mark_as_advanced(DYNPAR_TOMLPLUSPLUS_INCLUDE_DIR)
+add_library(dynpar_tomlplusplus INTERFACE)
+if(DYNPAR_TOMLPLUSPLUS_INCLUDE_DIR)
+    target_include_directories(dynpar_tomlplusplus SYSTEM INTERFACE ${DYNPAR_TOMLPLUSPLUS_INCLUDE_DIR})
+    dynpar_report_dependency("toml++" OFF)
+else()
+    FetchContent_Declare(tomlplusplus
+        GIT_REPOSITORY https://github.com/marzer/tomlplusplus.git GIT_TAG v3.4.0 GIT_SHALLOW TRUE SYSTEM)
+    FetchContent_MakeAvailable(tomlplusplus)
+    target_include_directories(dynpar_tomlplusplus SYSTEM INTERFACE ${tomlplusplus_SOURCE_DIR}/include)
+    dynpar_report_dependency("toml++" ON)
+endif()
+target_compile_definitions(dynpar_tomlplusplus INTERFACE TOML_HEADER_ONLY=1)
+
+# ---- CLI11: command lines of samples and benchmarks.
+if(DYNPAR_BUILD_SAMPLES OR DYNPAR_BUILD_BENCHMARKS)
+    FetchContent_Declare(CLI11
+        GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.3.2 GIT_SHALLOW TRUE SYSTEM
+        FIND_PACKAGE_ARGS 2.1 CONFIG)
+    FetchContent_MakeAvailable(CLI11)
+    dynpar_report_dependency("CLI11" "${cli11_SOURCE_DIR}")
+endif()
+
+# ---- nlohmann_json: the recorded results of benchmarks.
+if(DYNPAR_BUILD_BENCHMARKS)
+    FetchContent_Declare(nlohmann_json
+        GIT_REPOSITORY https://github.com/nlohmann/json.git GIT_TAG v3.11.3 GIT_SHALLOW TRUE SYSTEM
+        FIND_PACKAGE_ARGS 3.9 CONFIG)
+    FetchContent_MakeAvailable(nlohmann_json)
+    dynpar_report_dependency("nlohmann_json" "${nlohmann_json_SOURCE_DIR}")
+endif()
+
+# ---- doctest: the tests.
+if(DYNPAR_BUILD_TESTS)
+    FetchContent_Declare(doctest
+        GIT_REPOSITORY https://github.com/doctest/doctest.git GIT_TAG v2.4.11 GIT_SHALLOW TRUE SYSTEM
+        FIND_PACKAGE_ARGS 2.4.6 CONFIG)
+    FetchContent_MakeAvailable(doctest)
+    if(doctest_SOURCE_DIR)
+        list(APPEND CMAKE_MODULE_PATH ${doctest_SOURCE_DIR}/scripts/cmake)
+    endif()
+    dynpar_report_dependency("doctest" "${doctest_SOURCE_DIR}")
+endif()

@@ -1,0 +1,3 @@
+int run_kernels();
+
+int main() { return run_kernels(); }
