@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <deque>
+#include <functional>
 #include <iostream>
 #include <new>
 #include <string_view>
@@ -67,6 +68,26 @@ struct command_line::state {
         CLI::Option* parsed = nullptr;
     };
 
+    void add_integer(const std::string& option, std::function<void(std::int64_t)> set, std::int64_t least, std::int64_t most,
+                     const std::string& meaning, const std::string& not_given) {
+        const std::string accepted = "an integer from " + std::to_string(least) + " to " + std::to_string(most);
+        // Not CLI11's own conversion, which takes 0x10, 010 and 1e3 in its own way from version to version.
+        const auto read = [set = std::move(set), least, most, option, accepted](const CLI::results_t& texts) {
+            const std::string& text = texts.front();
+            std::int64_t value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool all_read = end == text.data() + text.size();
+            if (!all_read || error == std::errc::invalid_argument)
+                throw input_error(option + ": \"" + text + "\" is no integer; give " + accepted);
+            if (error == std::errc::result_out_of_range || value < least || value > most)
+                throw input_error(option + ": " + text + " is out of range; give " + accepted);
+            set(value);
+            return true;
+        };
+        app.add_option(option, read, wrapped(meaning + "; give " + accepted + " (not given: " + not_given + ")"))
+            ->type_name("COUNT");
+    }
+
     int refuse(const std::string& what) const {
         out.flush();
         err << name << ": " << one_line(what) << std::endl;
@@ -80,6 +101,7 @@ struct command_line::state {
     std::string config_file;
     bool print_config = false;
     bool tree = false;
+    std::vector<std::string> flags = {"--help", "--print-config", "--tree"};
     std::deque<given_setting> settings;  // a deque: CLI11 keeps references to the elements
     dynpar::config config;
 };
@@ -95,9 +117,8 @@ command_line::command_line(std::string name, std::string description, std::ostre
     app.add_option("--config", state_->config_file,
                    wrapped("the file with the settings (not given: dynpar.toml in the working directory, if there is one)"))
         ->type_name("FILE");
-    app.add_flag("--print-config", state_->print_config, "print every setting and where it comes from, and stop")
-        ->disable_flag_override();
-    app.add_flag("--tree", state_->tree, "print the nesting tree: which grid launched which")->disable_flag_override();
+    app.add_flag("--print-config", state_->print_config, "print every setting and where it comes from, and stop");
+    app.add_flag("--tree", state_->tree, "print the nesting tree: which grid launched which");
     for (const dynpar::setting& s : dynpar::settings()) {
         state::given_setting& given = state_->settings.emplace_back();
         given.option = s.option();
@@ -116,22 +137,13 @@ command_line::~command_line() = default;
 
 void command_line::add_integer(const std::string& name, std::int64_t& variable, std::int64_t least, std::int64_t most,
                                const std::string& meaning) {
-    const std::string accepted = "an integer from " + std::to_string(least) + " to " + std::to_string(most);
-    // Not CLI11's own conversion, which takes 0x10, 010 and 1e3 in its own way from version to version.
-    const auto read = [&variable, least, most, name, accepted](const CLI::results_t& texts) {
-        const std::string& text = texts.front();
-        std::int64_t value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool all_read = end == text.data() + text.size();
-        if (!all_read || error == std::errc::invalid_argument)
-            throw input_error(name + ": \"" + text + "\" is no integer; give " + accepted);
-        if (error == std::errc::result_out_of_range || value < least || value > most)
-            throw input_error(name + ": " + text + " is out of range; give " + accepted);
-        variable = value;
-        return true;
-    };
-    state_->app.add_option(name, read, wrapped(meaning + "; give " + accepted + " (not given: " + std::to_string(variable) + ")"))
-        ->type_name("COUNT");
+    state_->add_integer(name, [&variable](std::int64_t value) { variable = value; }, least, most, meaning,
+                        std::to_string(variable));
+}
+
+void command_line::add_integer(const std::string& name, std::optional<std::int64_t>& variable, std::int64_t least,
+                               std::int64_t most, const std::string& meaning, const std::string& not_given) {
+    state_->add_integer(name, [&variable](std::int64_t value) { variable = value; }, least, most, meaning, not_given);
 }
 
 void command_line::add_choice(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
@@ -149,12 +161,20 @@ void command_line::add_choice(const std::string& name, std::string& variable, co
 }
 
 void command_line::add_flag(const std::string& name, bool& variable, const std::string& meaning) {
-    state_->app.add_flag(name, variable, wrapped(meaning))->disable_flag_override();
+    state_->app.add_flag(name, variable, wrapped(meaning));
+    state_->flags.push_back(name);
 }
 
 std::optional<int> command_line::parse(int argc, const char* const* argv) {
     state& my = *state_;
     try {
+        // CLI11 would take --tree=3 for yes, and --tree=false for no.
+        for (int i = 1; i < argc; ++i) {
+            const std::string argument = argv[i];
+            const std::string option = argument.substr(0, argument.find('='));
+            if (option != argument && std::find(my.flags.begin(), my.flags.end(), option) != my.flags.end())
+                throw input_error(option + " takes no value; leave out " + argument.substr(option.size()));
+        }
         my.app.parse(argc, argv);
 
         dynpar::config_sources sources;
@@ -165,12 +185,15 @@ std::optional<int> command_line::parse(int argc, const char* const* argv) {
             if (given.parsed->count() != 0) sources.command_line.emplace_back(given.option, given.text);
         my.config = dynpar::config::load(sources);
     } catch (const CLI::CallForHelp&) {
-        my.out << my.app.help() << std::flush;
+        my.out << my.app.help() << std::endl;
         return success;
     } catch (const CLI::ExtrasError&) {
         const std::vector<std::string> extras = my.app.remaining();
         return my.refuse("unknown argument " + (extras.empty() ? std::string() : extras.front()) + "; see " + my.name +
                          " --help");
+    } catch (const CLI::ArgumentMismatch& e) {  // of options that take one value each: it is missing
+        const std::string message = e.what();
+        return my.refuse(message.substr(0, message.find(':')) + " needs a value; see " + my.name + " --help");
     } catch (const CLI::ParseError& e) {
         return my.refuse(std::string(e.what()) + "; see " + my.name + " --help");
     } catch (const input_error& e) {
