@@ -20,11 +20,12 @@ struct grid_record {
     std::uint32_t parent = none;     ///< the grid that launched it
     std::uint32_t continues = none;  ///< the grid that it is a continuation of, if it was given to `then`
     std::uint32_t depth = 0;         ///< nesting depth
+    bool lost = false;               ///< the launch failed: the grid did not run
     dynpar::shape shape;             ///< as launched
     std::string kernel;              ///< the kernel's name
 };
 
-/// The grids of a run, in the order of their launches. Empty unless the engine was asked to trace.
+/// The grids of a run, in the order of their launches, lost ones among them. Empty unless the engine was asked to trace.
 struct trace {
     std::vector<grid_record> grids;
     std::uint64_t missing = 0;  ///< grids that ran and for which there was no room in the trace

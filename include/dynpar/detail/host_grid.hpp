@@ -44,7 +44,6 @@ struct host_grid {
     std::uint64_t incomplete = 0; // children and continuations that are not complete
 
     host_grid* parent = nullptr;            // the grid whose completion waits for this one; for a continuation, the grid it continues
-    bool is_continuation = false;
     host_block_state* launcher = nullptr;   // the block whose wait() waits for this grid
     std::shared_ptr<host_stream_state> stream;  // the stream that this grid holds up
 

@@ -80,7 +80,7 @@ private:
     void advance(std::shared_ptr<host_stream_state> first);
     static void drop(const std::shared_ptr<host_stream_state>& stream);
     void on_progress(host_grid* grid);
-    void trace_launch(host_grid* grid, const host_grid* from);
+    std::uint32_t trace_launch(operation o, const host_kernel& kernel, const shape& s, const host_grid* from, bool lost);
 
     // -- blocks
     void run_until_complete();
@@ -177,6 +177,7 @@ status host_scheduler::launch(host_block_state& from, const std::shared_ptr<host
     const unsigned depth = from.grid->depth + 1;
     if (const status why = allowed(s, depth); why != status::success) {
         fail(operation::launch, kernel, depth, s, why);
+        trace_launch(operation::launch, kernel, s, from.grid, true);
         return why;
     }
     host_grid* grid = try_make_grid(operation::launch, kernel, closure, s, depth);
@@ -186,7 +187,7 @@ status host_scheduler::launch(host_block_state& from, const std::shared_ptr<host
     ++from.grid->incomplete;
     ++from.incomplete;
     ++pending_;
-    trace_launch(grid, from.grid);
+    grid->id = trace_launch(operation::launch, kernel, s, from.grid, false);
     if (stream == nullptr) {
         make_ready(grid);
     } else {
@@ -203,14 +204,14 @@ status host_scheduler::then(host_block_state& from, const host_kernel& kernel, c
     host_grid* continued = from.grid;
     if (const status why = allowed(s, continued->depth); why != status::success) {
         fail(operation::then, kernel, continued->depth, s, why);
+        trace_launch(operation::then, kernel, s, continued, true);
         return why;
     }
     host_grid* grid = try_make_grid(operation::then, kernel, closure, s, continued->depth);
     if (grid == nullptr) return status::out_of_memory;
     grid->parent = continued;
-    grid->is_continuation = true;
     ++pending_;
-    trace_launch(grid, continued);
+    grid->id = trace_launch(operation::then, kernel, s, continued, false);
     (continued->first_continuation == nullptr ? continued->first_continuation
                                               : continued->last_continuation->next_continuation) = grid;
     continued->last_continuation = grid;
@@ -295,24 +296,30 @@ inline void host_scheduler::on_progress(host_grid* grid) {
     }
 }
 
-inline void host_scheduler::trace_launch(host_grid* grid, const host_grid* from) {
-    if (trace_capacity_ == 0) return;
-    if (report_.trace.grids.size() == trace_capacity_) {
+/// Writes a grid's record, if there is to be a trace; the grid's id in it.
+inline std::uint32_t host_scheduler::trace_launch(operation o, const host_kernel& kernel, const shape& s, const host_grid* from,
+                                                  bool lost) {
+    if (trace_capacity_ == 0) return grid_record::none;
+    std::vector<grid_record>& grids = report_.trace.grids;
+    if (grids.size() == trace_capacity_) {
         ++report_.trace.missing;
-        return;
+        return grid_record::none;
     }
     grid_record record;
-    record.id = grid->id = static_cast<std::uint32_t>(report_.trace.grids.size());
-    if (grid->is_continuation) {
+    record.id = static_cast<std::uint32_t>(grids.size());
+    if (from != nullptr && o == operation::then) {
         record.continues = from->id;
-        record.parent = from->id == grid_record::none ? grid_record::none : report_.trace.grids[from->id].parent;
+        record.parent = from->id == grid_record::none ? grid_record::none : grids[from->id].parent;
+        record.depth = from->depth;
     } else if (from != nullptr) {
         record.parent = from->id;
+        record.depth = from->depth + 1;
     }
-    record.depth = grid->depth;
-    record.shape = grid->shape;
-    record.kernel.assign(grid->kernel->name.begin, grid->kernel->name.length);
-    report_.trace.grids.push_back(std::move(record));
+    record.lost = lost;
+    record.shape = s;
+    record.kernel.assign(kernel.name.begin, kernel.name.length);
+    grids.push_back(std::move(record));
+    return grids.back().id;
 }
 
 // --------------------------------------------------------------------------------------------------------------- blocks
@@ -335,7 +342,7 @@ report host_scheduler::run(const host_kernel& kernel, const Closure& closure, co
         return std::move(report_);
     }
     host_grid* root = make_grid(kernel, closure, s, 0);
-    trace_launch(root, nullptr);
+    root->id = trace_launch(operation::launch, kernel, s, nullptr, false);
     make_ready(root);
     run_until_complete();
     if (fault_ != nullptr) std::rethrow_exception(std::exchange(fault_, nullptr));

@@ -38,7 +38,8 @@ public:
 
 private:
     static std::string label(const grid_record& grid) {
-        return (grid.continues != grid_record::none ? "then " : "") + grid.kernel + " " + to_string(grid.shape);
+        return (grid.continues != grid_record::none ? "then " : "") + grid.kernel + " " + to_string(grid.shape) +
+               (grid.lost ? "  LOST" : "");
     }
 
     void print_siblings(std::ostream& out, const std::vector<std::uint32_t>& siblings, const std::string& indent,
