@@ -60,6 +60,9 @@ public:
     /// before is the default that --help shows. `name` begins with two dashes.
     void add_integer(const std::string& name, std::int64_t& variable, std::int64_t least, std::int64_t most,
                      const std::string& meaning);
+    /// The same where the option has no value unless it is given; `not_given` says for --help what happens then.
+    void add_integer(const std::string& name, std::optional<std::int64_t>& variable, std::int64_t least, std::int64_t most,
+                     const std::string& meaning, const std::string& not_given);
     void add_choice(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
                     const std::string& meaning);
     void add_flag(const std::string& name, bool& variable, const std::string& meaning);

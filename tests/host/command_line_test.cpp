@@ -196,6 +196,20 @@ TEST_CASE("command line: --help names every option, variable and default, in lin
     for (std::string line; std::getline(lines, line);) CHECK_MESSAGE(line.size() <= 124, line);
 }
 
+TEST_CASE("command line: an integer without a default stays empty until it is given, and --help says what that means") {
+    std::optional<std::int64_t> depth;
+    sample s;
+    s.command.add_integer("--depth", depth, 0, 9, "where to stop", "no limit");
+    REQUIRE(!s.parse({}));
+    CHECK(!depth);
+    REQUIRE(!s.parse({"--depth", "3"}));
+    CHECK(depth == 3);
+    CHECK(s.parse({"--depth", "10"}) == samples::bad_input);
+    CHECK(s.err.str() == "sample: --depth: 10 is out of range; give an integer from 0 to 9\n");
+    CHECK(s.parse({"--help"}) == samples::success);
+    CHECK(s.out.str().find("(not given: no limit)") != std::string::npos);
+}
+
 TEST_CASE("command line: bad input gets one line on standard error and status 2") {
     CHECK(refusal_of({"--sizes", "3"}) == "sample: unknown argument --sizes; see sample --help");
     CHECK(refusal_of({"-x"}) == "sample: unknown argument -x; see sample --help");

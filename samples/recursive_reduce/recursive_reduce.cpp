@@ -1,0 +1,352 @@
+// The recursive sums of the books on dynamic parallelism, as published and as they should be: wait() against then().
+//
+// Every block adds up as many numbers as it has threads: the first half of them adds the second half to its own, and the sum of
+// that half is left to a child grid. The block's sum comes out of the last child, of two numbers.
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dynpar/dynpar.hpp>
+
+#include "../command_line.hpp"
+#include "../with_engine.hpp"
+
+namespace {
+
+/// gpuRecursiveReduce: a barrier, a child for the block's other half, and a wait for it.
+struct recursive_reduce_sync {
+    static constexpr const char* name = "recursive_reduce_sync";
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned size) const {
+        int* const mine = numbers + std::size_t{block.block_rank()} * block.num_threads();
+        int* const sum = sums + block.block_rank();
+        const unsigned rank = block.thread_rank();
+
+        if (size == 2) {
+            if (rank == 0) *sum = mine[0] + mine[1];
+            return;  // the whole block, so that nobody is left to wait
+        }
+        const unsigned half = size / 2;
+        if (rank < half) mine[rank] += mine[rank + half];
+        block.sync();  // the child reads what all threads wrote: it is promised that only if a barrier precedes the launch
+
+        if (rank == 0) block.launch(*this, dynpar::shape(1, half), mine, sum, half);
+        block.wait();
+        // This was cudaDeviceSynchronize by one thread and a barrier. All threads of the block call wait(), and to all of them
+        // *sum is known here. Nothing is done with it, as published. Where a GPU has no wait, see the next kernel.
+    }
+};
+
+/// The sum of the blocks' sums. Right with any number of threads, so that the engine may choose how many.
+struct add_up {
+    static constexpr const char* name = "add_up";
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const int* sums, unsigned count, unsigned long long* total) const {
+        const unsigned step = block.num_blocks() * block.num_threads();
+        unsigned long long part = 0;
+        for (unsigned i = block.block_rank() * block.num_threads() + block.thread_rank(); i < count; i += step) {
+            part += static_cast<unsigned long long>(sums[i]);
+        }
+        dynpar::atomic_add(total, part);
+    }
+};
+
+/// The same without a wait. No block has a use for its sum while it runs; what needs the sums of all blocks is a continuation of
+/// the first grid. It begins when that grid and all that was launched from it, however deep, is complete.
+struct recursive_reduce_then {
+    static constexpr const char* name = "recursive_reduce_then";
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned size, unsigned long long* total) const {
+        int* const mine = numbers + std::size_t{block.block_rank()} * block.num_threads();
+        int* const sum = sums + block.block_rank();
+        const unsigned rank = block.thread_rank();
+
+        // A continuation is given once for a grid, not once for a block, and a child has none: the first grid's waits for it.
+        if (block.depth() == 0 && block.block_rank() == 0 && rank == 0) {
+            block.then(add_up{}, dynpar::shape(16, dynpar::at_most(256)), sums, block.num_blocks(), total);
+        }
+
+        if (size == 2) {
+            if (rank == 0) *sum = mine[0] + mine[1];
+            return;
+        }
+        const unsigned half = size / 2;
+        if (rank < half) mine[rank] += mine[rank + half];
+        block.sync();
+
+        if (rank == 0) block.launch(*this, dynpar::shape(1, half), mine, sum, half, total);
+    }
+};
+
+/// gpuRecursiveReduceNosync, as published: both barriers and the wait are gone. Leaving out the wait is right.
+struct recursive_reduce_nosync {
+    static constexpr const char* name = "recursive_reduce_nosync";
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned size) const {
+        int* const mine = numbers + std::size_t{block.block_rank()} * block.num_threads();
+        int* const sum = sums + block.block_rank();
+        const unsigned rank = block.thread_rank();
+
+        if (size == 2) {
+            if (rank == 0) *sum = mine[0] + mine[1];
+            return;
+        }
+        const unsigned half = size / 2;
+        if (rank < half) {
+            mine[rank] += mine[rank + half];
+            // Here a block.sync() is missing. A child sees what the thread that launches it wrote before, and what the block
+            // wrote before a barrier that this thread has passed; it is promised nothing else. This child reads mine[1],
+            // mine[2], ..., which other threads of this block write, perhaps later. That it comes out right on most machines
+            // is luck: a launch takes longer than an addition.
+            if (rank == 0) block.launch(*this, dynpar::shape(1, half), mine, sum, half);
+        }
+    }
+};
+
+/// gpuRecursiveReduce2, as published: one child grid with as many blocks as its parent, where the kernels above launch one for
+/// each block; blocks begin with half as many threads as numbers, so that no thread is idle. `stride`: from a number to the one
+/// that is added to it; `dim`: numbers of a block.
+struct recursive_reduce2 {
+    static constexpr const char* name = "recursive_reduce2";
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned stride, unsigned dim) const {
+        int* const mine = numbers + std::size_t{block.block_rank()} * dim;
+        const unsigned rank = block.thread_rank();
+
+        if (stride == 1) {
+            sums[block.block_rank()] = mine[0] + mine[1];
+            return;
+        }
+        mine[rank] += mine[rank + stride];
+        // Here is an order missing that no barrier can give. The child works on the numbers of all blocks, and other blocks of
+        // this grid may not have begun: their numbers are halved by the child first, or by both at once. A barrier orders one
+        // block, and no block can wait for another. See the next kernel.
+        if (rank == 0 && block.block_rank() == 0) {
+            block.launch(*this, dynpar::shape(block.num_blocks(), stride / 2), numbers, sums, stride / 2, dim);
+        }
+    }
+};
+
+/// gpuRecursiveReduce2 put right by one word: the next grid is not a child but a continuation. It begins when this whole grid is
+/// complete and sees all that it wrote. One thread gives it, for the whole grid.
+struct recursive_reduce2_tail {
+    static constexpr const char* name = "recursive_reduce2_tail";
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned stride, unsigned dim) const {
+        int* const mine = numbers + std::size_t{block.block_rank()} * dim;
+        const unsigned rank = block.thread_rank();
+
+        if (stride == 1) {
+            sums[block.block_rank()] = mine[0] + mine[1];
+            return;
+        }
+        mine[rank] += mine[rank + stride];
+        if (rank == 0 && block.block_rank() == 0) {
+            block.then(*this, dynpar::shape(block.num_blocks(), stride / 2), numbers, sums, stride / 2, dim);
+        }
+    }
+};
+
+enum class variant { sync, then, nosync, reduce2, reduce2_tail };
+
+constexpr variant all_variants[] = {variant::sync, variant::then, variant::nosync, variant::reduce2, variant::reduce2_tail};
+
+const char* to_string(variant v) {
+    constexpr const char* names[] = {"sync", "then", "nosync", "reduce2", "reduce2-tail"};
+    return names[static_cast<int>(v)];
+}
+
+/// How many grids a variant takes. All halve until a block has two numbers left.
+std::uint64_t count_grids(variant v, unsigned blocks, unsigned block_size) {
+    std::uint64_t levels = 0;
+    for (unsigned size = block_size; size >= 2; size /= 2) ++levels;
+    if (v == variant::reduce2 || v == variant::reduce2_tail) return levels;
+    const std::uint64_t first_and_children = 1 + blocks * (levels - 1);
+    return v == variant::then ? first_and_children + 1 : first_and_children;
+}
+
+/// The numbers to add up: 0 to 15, so that no sum of a block's ints overflows, and the same in every run.
+std::vector<int> make_numbers(std::size_t count) {
+    std::mt19937 random;
+    std::vector<int> numbers(count);
+    for (int& number : numbers) number = static_cast<int>(random() >> 28);
+    return numbers;
+}
+
+struct result {
+    dynpar::report report;
+    unsigned long long sum;
+    double milliseconds;  ///< of the run without copies, by the host's clock
+};
+
+/// Adds up the same numbers by any variant.
+template <class Engine>
+class reduction {
+public:
+    /// Takes the memory that all variants need. `numbers` must live as long as this.
+    reduction(Engine& engine, const std::vector<int>& numbers, unsigned block_size)
+        : engine_(engine),
+          numbers_(numbers),
+          block_size_(block_size),
+          blocks_(static_cast<unsigned>(numbers.size() / block_size)),
+          data_(engine.template make_buffer<int>(numbers.size())),
+          sums_(engine.template make_buffer<int>(blocks_)),
+          total_(engine.template make_buffer<unsigned long long>(1)) {}
+
+    /// Throws what `engine.run` throws: `launch_error` if a launch was lost, and then there is no sum.
+    result run(variant v) {
+        data_.copy_from(numbers_.data());                       // every time: the kernels add in place
+        sums_.copy_from(std::vector<int>(blocks_, -1).data());  // so that a sum that no kernel writes is none
+        total_.copy_from(std::vector<unsigned long long>(1, 0).data());
+
+        const auto begin = std::chrono::steady_clock::now();
+        dynpar::report report = run_kernel(v);
+        const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
+        return {std::move(report), v == variant::then ? total_.to_vector()[0] : add_up_on_host(), time.count()};
+    }
+
+private:
+    dynpar::report run_kernel(variant v) {
+        const dynpar::shape thread_a_number(blocks_, block_size_);
+        const dynpar::shape thread_a_pair(blocks_, block_size_ / 2);
+        int* const data = data_.data();
+        int* const sums = sums_.data();
+        switch (v) {
+            case variant::sync: return engine_.run(recursive_reduce_sync{}, thread_a_number, data, sums, block_size_);
+            case variant::then:
+                return engine_.run(recursive_reduce_then{}, thread_a_number, data, sums, block_size_, total_.data());
+            case variant::nosync: return engine_.run(recursive_reduce_nosync{}, thread_a_number, data, sums, block_size_);
+            case variant::reduce2:
+                return engine_.run(recursive_reduce2{}, thread_a_pair, data, sums, block_size_ / 2, block_size_);
+            case variant::reduce2_tail: break;
+        }
+        return engine_.run(recursive_reduce2_tail{}, thread_a_pair, data, sums, block_size_ / 2, block_size_);
+    }
+
+    unsigned long long add_up_on_host() const {
+        unsigned long long total = 0;
+        for (int sum : sums_.to_vector()) total += static_cast<unsigned long long>(sum);
+        return total;
+    }
+
+    Engine& engine_;
+    const std::vector<int>& numbers_;
+    unsigned block_size_;
+    unsigned blocks_;
+    dynpar::buffer<int> data_;
+    dynpar::buffer<int> sums_;
+    dynpar::buffer<unsigned long long> total_;
+};
+
+/// What `allocate` returns. If it throws, there is no memory on `device` for so many elements.
+template <class Allocate>
+auto with_memory(const std::string& device, std::size_t elements, Allocate allocate) {
+    try {
+        return allocate();
+    } catch (const std::exception& e) {
+        throw samples::input_error("--elements: no memory on " + device + " for " + std::to_string(elements) + " integers of " +
+                                   std::to_string(sizeof(int)) + " bytes (" + e.what() + "); give fewer");
+    }
+}
+
+/// Whether all that went wrong is that the engine cannot do what the variant needs.
+bool is_not_supported(const dynpar::launch_error& e) {
+    for (const dynpar::failure& f : e.report().failures) {
+        if (f.status != dynpar::status::not_supported) return false;
+    }
+    return true;
+}
+
+/// Adds up by each of the variants on `engine` and prints a line for each. Throws `wrong_result` at the end if anything was not
+/// as the CPU has it, and at once what `engine.run` throws; but what the engine cannot do is passed over where it is one variant
+/// of several.
+template <class Engine>
+void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t elements, unsigned block_size,
+            const samples::command_line& command) {
+    const std::vector<int> numbers = with_memory("CPU", elements, [&] { return make_numbers(elements); });
+    auto on_engine = with_memory(engine.device(), elements, [&] { return reduction<Engine>(engine, numbers, block_size); });
+    const unsigned blocks = static_cast<unsigned>(elements / block_size);
+    unsigned long long expected = 0;
+    for (int number : numbers) expected += static_cast<unsigned long long>(number);
+
+    command.say(std::to_string(elements) + " elements, " + std::to_string(blocks) + " blocks of " + std::to_string(block_size) +
+                "; the CPU's sum: " + std::to_string(expected));
+    std::string wrong;
+    for (const variant v : variants) {
+        try {
+            const result r = on_engine.run(v);
+            const std::uint64_t expected_grids = count_grids(v, blocks, block_size);
+            const bool right = r.sum == expected && r.report.grids == expected_grids;
+            char line[160];
+            std::snprintf(line, sizeof line, "%-12s  sum %llu in %llu grids: %s  %.3f ms", to_string(v), r.sum,
+                          static_cast<unsigned long long>(r.report.grids), right ? "right" : "WRONG", r.milliseconds);
+            command.say(line);
+            command.show_tree(r.report);
+            if (!right) {
+                wrong += std::string(wrong.empty() ? "" : "; ") + to_string(v) + ": sum " + std::to_string(r.sum) + " in " +
+                         std::to_string(r.report.grids) + " grids, expected " + std::to_string(expected) + " in " +
+                         std::to_string(expected_grids);
+            }
+        } catch (const dynpar::launch_error& e) {
+            if (variants.size() == 1 || !is_not_supported(e)) throw;
+            command.say(std::string(to_string(v)) + ": left out: " + dynpar::describe(e.report().failures.front()));
+        }
+    }
+    if (!wrong.empty()) throw samples::wrong_result(wrong);
+}
+
+/// Throws `input_error` with the two nearest values that would do.
+void require_power_of_two(const std::string& option, std::int64_t value) {
+    std::int64_t below = 1;
+    while (below <= value / 2) below *= 2;
+    if (value != below) {
+        throw samples::input_error(option + ": " + std::to_string(value) + " is no power of two; give " + std::to_string(below) +
+                                   " or " + std::to_string(2 * below));
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    samples::command_line command("recursive_reduce",
+                                  "Adds up integers by recursive halving: as published (sync, nosync, reduce2), without a wait "
+                                  "(then), and with the order that reduce2 lacks (reduce2-tail).");
+    std::string name = "all";
+    std::int64_t elements = 1 << 20;
+    std::int64_t block_size = 512;
+    command.add_choice("--variant", name, {"sync", "then", "nosync", "reduce2", "reduce2-tail", "all"}, "which kernel adds");
+    command.add_integer("--elements", elements, 2, 1 << 28, "how many integers: a power of two, at least --block-size");
+    command.add_integer("--block-size", block_size, 2, dynpar::bounds::block_threads, "how many of them a block adds: a power of two");
+    if (const auto status = command.parse(argc, argv)) return *status;
+
+    try {
+        require_power_of_two("--elements", elements);
+        require_power_of_two("--block-size", block_size);
+        if (elements < block_size) {
+            throw samples::input_error("--elements: " + std::to_string(elements) + " do not fill a block; give at least " +
+                                       std::to_string(block_size) + ", or a smaller --block-size");
+        }
+        std::vector<variant> variants;
+        for (const variant v : all_variants) {
+            if (name == "all" || name == to_string(v)) variants.push_back(v);
+        }
+        return samples::with_engine(command, [&](auto& engine) {
+            reduce(engine, variants, static_cast<std::size_t>(elements), static_cast<unsigned>(block_size), command);
+            return samples::success;
+        });
+    } catch (...) {
+        return command.explain_exception();
+    }
+}
