@@ -1,6 +1,7 @@
 // The log of failed device calls: a table in device memory that counts them by kind, and the host's reading of it.
 #include <dynpar/device_log.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <map>
@@ -34,8 +35,13 @@ struct kind_record {
 // The counters only ever grow. The host remembers how far it has read, and so needs to clear nothing: a failure logged by another
 // stream while the host reads is not lost, it is read the next time. `failed` is raised last, after all the rest that belongs to
 // the same failure, so a host that finds it unchanged has nothing new to read.
+struct log_head {                   // all that the host reads as long as nothing new has failed
+    unsigned long long failed;      // all failed calls
+    unsigned long long generation;  // written by the host, 0 before: a log that cudaDeviceReset has made anew is told from the old
+};
+
 struct log_counters {
-    unsigned long long failed;           // all failed calls; the first member, because the host mostly reads no more
+    log_head head;
     unsigned long long uncounted;        // those of them whose kind found no place
     unsigned long long key[kinds];       // identity of the kind in this place; 0: the place is free
     unsigned long long count[kinds];     // calls of the kind
@@ -117,7 +123,7 @@ __device__ __noinline__ void add_to_device_log(device_call call, cudaError_t cod
     }
     if (!counted) atomicAdd(&counters.uncounted, 1ull);
     __threadfence();
-    atomicAdd(&counters.failed, 1ull);
+    atomicAdd(&counters.head.failed, 1ull);
 }
 
 }  // namespace detail
@@ -126,17 +132,16 @@ namespace {
 
 // How far the host has read, for each device.
 struct already_read {
+    unsigned long long generation = 0;
     unsigned long long failed = 0;
     unsigned long long uncounted = 0;
     std::array<unsigned long long, kinds> count{};
 };
 
-// What was added since; all of it where the counter is lower than remembered, which is what cudaDeviceReset does to it.
-unsigned long long added(unsigned long long now, unsigned long long before) { return now >= before ? now - before : now; }
-
 struct reader {
     std::mutex mutex;
     std::map<int, already_read> devices;
+    unsigned long long generations = 0;  // given out so far
 };
 
 // Never destroyed, so that a check in some destructor at exit still finds it.
@@ -166,11 +171,25 @@ void check_device_launches_on(cudaStream_t stream, source_place place) {
     check(cudaGetSymbolAddress(&records_there, records), doing, place);
 
     // The device is asked without the lock: a thread must not wait here for the work of another thread's stream.
-    unsigned long long failed = 0;
-    read(failed, counters_there, sizeof failed, stream, place);
+    log_head head{};
+    read(head, counters_there, sizeof head, stream, place);
     {
         const std::lock_guard<std::mutex> lock(the_reader().mutex);
-        if (failed == the_reader().devices[device].failed) return;
+        already_read& before = the_reader().devices[device];
+        if (head.generation == 0 || head.generation != before.generation) {
+            // Perhaps the first check since the program began or the device was reset. Perhaps another thread has come first.
+            read(head, counters_there, sizeof head, stream, place);
+            if (head.generation == 0 || head.generation != before.generation) {
+                before = already_read{};
+                before.generation = ++the_reader().generations;
+                void* const generation_there = static_cast<char*>(counters_there) + offsetof(log_head, generation);
+                check(cudaMemcpyAsync(generation_there, &before.generation, sizeof before.generation, cudaMemcpyHostToDevice,
+                                      stream),
+                      doing, place);
+                check(cudaStreamSynchronize(stream), doing, place);
+            }
+        }
+        if (head.failed == before.failed) return;
     }
     log_counters now{};
     read(now, counters_there, sizeof now, stream, place);
@@ -183,13 +202,18 @@ void check_device_launches_on(cudaStream_t stream, source_place place) {
     {
         const std::lock_guard<std::mutex> lock(the_reader().mutex);
         already_read& before = the_reader().devices[device];
+        if (now.head.generation != before.generation) return;  // reset in between: nothing of it is left to report
+        const auto added = [](unsigned long long count, unsigned long long& read_before) {
+            // Another thread may have read a later state than this one: then there is nothing for this one to report.
+            const unsigned long long more = count > read_before ? count - read_before : 0;
+            read_before += more;
+            return more;
+        };
         failed_calls = added(now.uncounted, before.uncounted);
-        before.failed = now.failed;
-        before.uncounted = now.uncounted;
+        before.failed = std::max(before.failed, now.head.failed);
         for (unsigned i = 0; i < kinds; ++i) {
             const std::uint64_t count = now.complete[i] != 0 ? added(now.count[i], before.count[i]) : 0;
             if (count == 0) continue;
-            before.count[i] = now.count[i];
             failed_calls += count;
             const kind_record& record = records_now[i];
             device_failure failure;

@@ -71,7 +71,7 @@ private:
 /// each failure is thrown once, on whichever thread checks first. Failures of grids that are still running belong to a later
 /// check, so wait for the work first (or use `synchronize(stream)`); work on other streams is not waited for.
 /// Throws `cuda_error` if the log cannot be read: after a kernel fault the device's memory is lost, and the log with it.
-/// Costs one copy of 8 bytes from the device as long as nothing new has failed. Needs `dynpar::dynpar`.
+/// Costs one copy of 16 bytes from the device as long as nothing new has failed. Needs `dynpar::dynpar`.
 void check_device_launches(source_place place = source_place::here());
 
 namespace detail {
