@@ -23,11 +23,17 @@ struct cdp_scratch {
     unsigned long long unused;  // keeps the elements aligned to 16 bytes
 };
 
+/// What a block needs to know at its end; in shared memory.
+struct cdp_ending {
+    unsigned threads;      // that have not returned
+    cdp_scratch* scratch;  // what the block took
+};
+
 /// The blocks of a grid of several blocks: the last to return sees to the memory that all of them took. A grid of one block
 /// needs none of this.
 struct cdp_blocks {
     unsigned running;      // blocks that have not returned
-    cdp_scratch* scratch;  // of all blocks that have
+    cdp_scratch* scratch;  // what the blocks that have returned took
 };
 
 /// A kernel's name, where the host can look it up by the hash that trace records carry.

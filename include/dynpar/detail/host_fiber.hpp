@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -112,6 +113,12 @@ public:
         leaving_carrier(false);
         scheduler_ = std::move(scheduler_).resume();
         arrived_in_carrier();
+    }
+
+    /// Whether an address lies on this carrier's stack.
+    bool has_on_stack(std::uintptr_t address) const {
+        const auto top = reinterpret_cast<std::uintptr_t>(stack_.sp);
+        return address < top && address >= top - stack_.size;
     }
 
     carrier* next = nullptr;  ///< link of the list that the carrier waits in

@@ -54,6 +54,8 @@ public:
                   const Closure& closure, const shape& s);
     template <class Closure>
     status then(host_block_state& from, const host_kernel& kernel, const Closure& closure, const shape& s);
+    status refuse_pointer(operation o, host_block_state& from, const host_kernel& kernel, const shape& s);
+    bool points_into_block(const host_block_state& block, const volatile void* pointer) const;
     void sync(host_block_state& block);
     status wait(host_block_state& block, host_thread_memory& thread);
     void* shared(host_block_state& block, host_thread_memory& thread, std::size_t bytes);
@@ -216,6 +218,22 @@ status host_scheduler::then(host_block_state& from, const host_kernel& kernel, c
                                               : continued->last_continuation->next_continuation) = grid;
     continued->last_continuation = grid;
     return status::success;
+}
+
+/// A pointer among the arguments that `points_into_block`.
+inline status host_scheduler::refuse_pointer(operation o, host_block_state& from, const host_kernel& kernel, const shape& s) {
+    const unsigned depth = o == operation::then ? from.grid->depth : from.grid->depth + 1;
+    fail(o, kernel, depth, s, status::invalid_pointer);
+    trace_launch(o, kernel, s, from.grid, true);
+    return status::invalid_pointer;
+}
+
+/// Whether a pointer leads into memory that ends with the thread that is running, or with its block.
+inline bool host_scheduler::points_into_block(const host_block_state& block, const volatile void* pointer) const {
+    const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+    const auto shared = reinterpret_cast<std::uintptr_t>(block.shared.get());
+    const bool in_shared = shared != 0 && address >= shared && address < shared + block.grid->shape.shared_bytes;
+    return in_shared || block.running->has_on_stack(address);
 }
 
 inline void host_scheduler::make_ready(host_grid* grid) {

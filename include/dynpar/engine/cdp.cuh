@@ -242,8 +242,7 @@ public:
             return nullptr;
         }
         auto* header = static_cast<detail::cdp_scratch*>(memory);
-        header->next = scratch_;
-        scratch_ = header;
+        header->next = exchange(&ending_->scratch, header);
         return reinterpret_cast<T*>(header + 1);
 #else
         return nullptr;
@@ -326,10 +325,19 @@ private:
     }
 
 #if defined(__CUDACC__)
-    __device__ cdp_block(const detail::cdp_grid& grid, text kernel) : grid_(grid), kernel_(kernel) {}
+    __device__ cdp_block(const detail::cdp_grid& grid, text kernel, detail::cdp_ending* ending)
+        : grid_(grid), kernel_(kernel), ending_(ending) {}
 
     __device__ void begin() const {
-        if (thread_rank() != 0 || block_rank() != 0) return;
+        if (thread_rank() == 0) {
+            ending_->threads = num_threads();
+            ending_->scratch = nullptr;
+            if (block_rank() == 0) register_grid();
+        }
+        __syncthreads();
+    }
+
+    __device__ void register_grid() const {
         detail::cdp_run& run = *grid_.run;
         atomicAdd(&run.begun, 1ull);
         if (grid_.depth != 0) atomicMax(&run.deepest, grid_.depth);
@@ -345,44 +353,45 @@ private:
         }
     }
 
-    /// Every thread of the block comes here when the kernel has returned: scratch memory is handed over for release.
-    __device__ void end() {
-        if (grid_.blocks == nullptr) {
-            // All continuations of a grid of one block are launched by now, so a tail launch comes after them.
-            const bool any = __syncthreads_or(scratch_ != nullptr);
-            if (any && scratch_ != nullptr) release(scratch_, nullptr);
-            return;
-        }
-        while (scratch_ != nullptr) {
-            detail::cdp_scratch* const mine = scratch_;
-            scratch_ = mine->next;
-            detail::cdp_scratch* first = grid_.blocks->scratch;
-            detail::cdp_scratch* seen;
-            do {  // nobody takes anything out of this list before the last block has returned, so there is no ABA problem
-                seen = first;
-                mine->next = seen;
-                __threadfence();
-                first = reinterpret_cast<detail::cdp_scratch*>(atomicCAS(
-                    reinterpret_cast<unsigned long long*>(&grid_.blocks->scratch), reinterpret_cast<unsigned long long>(seen),
-                    reinterpret_cast<unsigned long long>(mine)));
-            } while (first != seen);
-        }
-        __syncthreads();
-        if (thread_rank() != 0) return;
+    /// A thread comes here when its kernel has returned. There is no barrier here: a thread that has returned must not be counted
+    /// by the sync() of the others. The last thread of the block hands scratch memory over for release.
+    __device__ void end() const {
+        const unsigned together = __activemask();
+        const unsigned lane = (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32;
+        if (lane != static_cast<unsigned>(__ffs(static_cast<int>(together)) - 1)) return;
+        __threadfence_block();
+        const unsigned count = static_cast<unsigned>(__popc(together));
+        if (atomicSub(&ending_->threads, count) != count) return;
         __threadfence();
-        if (atomicSub(&grid_.blocks->running, 1u) != 1) return;
-        __threadfence();
-        detail::cdp_blocks* const owned = grid_.depth == 0 && grid_.blocks == &grid_.run->root_blocks ? nullptr : grid_.blocks;
-        auto* const list = reinterpret_cast<detail::cdp_scratch*>(
-            atomicExch(reinterpret_cast<unsigned long long*>(&grid_.blocks->scratch), 0ull));
-        if (list != nullptr) {
-            release(list, owned);
+
+        detail::cdp_scratch* first = ending_->scratch;
+        detail::cdp_blocks* owned = nullptr;
+        if (grid_.blocks != nullptr) {
+            if (first != nullptr) {
+                detail::cdp_scratch* last = first;
+                while (last->next != nullptr) last = last->next;
+                last->next = exchange(&grid_.blocks->scratch, first);
+            }
+            __threadfence();
+            if (atomicSub(&grid_.blocks->running, 1u) != 1) return;
+            __threadfence();
+            first = exchange(&grid_.blocks->scratch, nullptr);
+            if (grid_.blocks != &grid_.run->root_blocks) owned = grid_.blocks;
+        }
+        // Whoever comes here is the last thread of the grid: all its continuations are launched, and a tail launch comes after them.
+        if (first != nullptr) {
+            release(first, owned);
         } else {
             free(owned);
         }
     }
 
-    __device__ void release(detail::cdp_scratch* list, detail::cdp_blocks* blocks) {
+    __device__ static detail::cdp_scratch* exchange(detail::cdp_scratch** place, detail::cdp_scratch* value) {
+        return reinterpret_cast<detail::cdp_scratch*>(
+            atomicExch(reinterpret_cast<unsigned long long*>(place), reinterpret_cast<unsigned long long>(value)));
+    }
+
+    __device__ void release(detail::cdp_scratch* list, detail::cdp_blocks* blocks) const {
 #if DYNPAR_OLD_DEVICE_RUNTIME
         // There are no continuations; children may still read the memory.
         detail::synchronize_children();
@@ -403,6 +412,7 @@ private:
     __device__ status launch_grid(operation o, cudaStream_t stream, const Kernel& kernel, const shape& s, const Args&... args) {
         const unsigned depth = o == operation::then ? grid_.depth : grid_.depth + 1;
         if (check(s) != status::success) return lost(o, status::invalid_configuration, cudaSuccess, kernel_name<Kernel>(), s);
+        if ((points_into_block(args) || ...)) return lost(o, status::invalid_pointer, cudaSuccess, kernel_name<Kernel>(), s);
         if (depth > grid_.run->nesting_depth) {
             return lost(o, status::nesting_depth_exceeded, cudaSuccess, kernel_name<Kernel>(), s);
         }
@@ -424,6 +434,17 @@ private:
         }
         atomicAdd(&grid_.run->launched, 1ull);
         return status::success;
+    }
+
+    /// Whether an argument is a pointer to memory that ends with the launching thread or its block. (Pointers inside structs are
+    /// not looked at.)
+    template <class Arg>
+    __device__ static bool points_into_block(const Arg& argument) {
+        if constexpr (std::is_pointer_v<Arg> && !std::is_function_v<std::remove_pointer_t<Arg>>) {
+            return __isLocal(argument) || __isShared(argument);
+        } else {
+            return false;
+        }
     }
 
     /// Reports a call that is about a child or a continuation.
@@ -489,8 +510,8 @@ private:
 
     detail::cdp_grid grid_;
     text kernel_;
-    detail::cdp_scratch* scratch_ = nullptr;  // what this thread took
-    unsigned shared_used_ = 0;                // bytes of shared memory that this thread's calls have passed
+    detail::cdp_ending* ending_;
+    unsigned shared_used_ = 0;  // bytes of shared memory that this thread's calls have passed
 };
 
 DYNPAR_FUNCTION inline status cdp_stream::wait(const cdp_event& event) {
@@ -523,7 +544,8 @@ DYNPAR_FUNCTION inline status cdp_event::record(const cdp_stream& stream) {
 /// The grid behind every launch of this engine: makes the block and runs the kernel on it.
 template <class Kernel, class... Args>
 __global__ void detail::cdp_entry(cdp_grid grid, Kernel kernel, Args... args) {
-    cdp_block block(grid, kernel_name<Kernel>());
+    __shared__ cdp_ending ending;
+    cdp_block block(grid, kernel_name<Kernel>(), &ending);
     block.begin();
     static_cast<const Kernel&>(kernel)(block, args...);
     block.end();

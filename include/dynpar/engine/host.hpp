@@ -135,6 +135,7 @@ public:
     DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
 #if !DYNPAR_ON_DEVICE
+        if ((points_into_block(args) || ...)) return refuse_pointer<Kernel, Args...>(operation::launch, s);
         return state_->scheduler->launch(*state_, nullptr, description<Kernel, Args...>(),
                                          closure<Kernel, Args...>(kernel, args...), s);
 #else
@@ -146,6 +147,7 @@ public:
     DYNPAR_FUNCTION status launch(const host_stream& stream, Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
 #if !DYNPAR_ON_DEVICE
+        if ((points_into_block(args) || ...)) return refuse_pointer<Kernel, Args...>(operation::launch, s);
         return state_->scheduler->launch(*state_, stream.state_.get(), description<Kernel, Args...>(),
                                          closure<Kernel, Args...>(kernel, args...), s);
 #else
@@ -157,6 +159,7 @@ public:
     DYNPAR_FUNCTION status then(Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
 #if !DYNPAR_ON_DEVICE
+        if ((points_into_block(args) || ...)) return refuse_pointer<Kernel, Args...>(operation::then, s);
         return state_->scheduler->then(*state_, description<Kernel, Args...>(), closure<Kernel, Args...>(kernel, args...), s);
 #else
         return status::not_supported;
@@ -182,8 +185,9 @@ private:
     friend class host_engine;
 
     /// A kernel with its arguments, as they are kept from the launch until the last thread has begun.
+    /// Hidden, because nvcc makes a kernel in an anonymous namespace a hidden type, and g++ warns of a visible one around it.
     template <class Kernel, class... Args>
-    class closure {
+    class __attribute__((visibility("hidden"))) closure {
     public:
         closure(const Kernel& kernel, const Args&... args) : kernel_(kernel), args_(args...) {}
         void run_thread(host_block& block) const {
@@ -201,6 +205,22 @@ private:
                                                     static_cast<const closure<Kernel, Args...>*>(c)->run_thread(block);
                                                 }};
         return kernel;
+    }
+
+    /// Whether an argument is a pointer to memory that ends with the launching thread or its block. (Pointers inside structs are
+    /// not looked at.)
+    template <class Arg>
+    bool points_into_block(const Arg& argument) const {
+        if constexpr (std::is_pointer_v<Arg> && !std::is_function_v<std::remove_pointer_t<Arg>>) {
+            return state_->scheduler->points_into_block(*state_, argument);
+        } else {
+            return false;
+        }
+    }
+
+    template <class Kernel, class... Args>
+    status refuse_pointer(operation o, const shape& s) {
+        return state_->scheduler->refuse_pointer(o, *state_, description<Kernel, Args...>(), s);
     }
 
     template <class T>
