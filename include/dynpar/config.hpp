@@ -38,11 +38,14 @@ struct setting {
     std::uint64_t least;       ///< count, bytes: the least allowed value
     std::uint64_t most;        ///< count, bytes: the greatest allowed value
     std::vector<std::string> choices;    ///< choice: the allowed words
-    const char* default_value; ///< as it would be given on the command line; null if not giving it means something of its own
+    const char*
+        default_value;  ///< as it would be given on the command line; null if not giving it means something of its own
     const char* not_given;     ///< if there is no default: what happens then
     const char* meaning;       ///< a sentence for --help
+    /// A member of `limits`. The type has a name because nvcc writes it out with parentheses, of which g++ warns.
+    using limit_member = std::optional<std::size_t> limits::*;
     /// The member of `limits` that it sets, or null.
-    std::optional<std::size_t> limits::*limit;
+    limit_member limit;
 
     std::string name() const;         ///< "limits.sync_depth"
     std::string environment() const;  ///< "DYNPAR_SYNC_DEPTH"
@@ -78,16 +81,16 @@ struct config_sources {
     std::vector<std::pair<std::string, std::string>> command_line;
 };
 
-/// The settings of a run. Command line beats environment beats file beats default; what is given is checked even where it is
-/// beaten. Needs the target `dynpar::config`.
+/// The settings of a run. Command line beats environment beats file beats default; what is given is checked even where
+/// it is beaten. Needs the target `dynpar::config`.
 class config {
 public:
     /// The defaults.
     config();
 
     /// Reads all sources and changes nothing else: the log's level is the caller's to set.
-    /// Throws `config_error` for the first thing that is wrong: file missing or unreadable, malformed TOML, unknown key or
-    /// option, wrong type, value out of range.
+    /// Throws `config_error` for the first thing that is wrong: file missing or unreadable, malformed TOML, unknown key
+    /// or option, wrong type, value out of range.
     static config load(const config_sources& sources = {});
 
     /// The engine that is asked for.
@@ -99,15 +102,16 @@ public:
     /// The limits that were given; the others are empty.
     dynpar::limits limits() const;
 
-    /// Where the value of a setting came from: "command line --sync-depth", "environment DYNPAR_SYNC_DEPTH", "dynpar.toml:4" or
-    /// "default". `name` is as in `setting::name()`; throws `std::out_of_range` for any other.
+    /// Where the value of a setting came from: "command line --sync-depth", "environment DYNPAR_SYNC_DEPTH",
+    /// "dynpar.toml:4" or "default". `name` is as in `setting::name()`; throws `std::out_of_range` for any other.
     const std::string& origin(std::string_view name) const;
 
-    /// Lines for the log: unknown environment variables that begin with DYNPAR_. They are no errors, for programs around dynpar
-    /// may use such names for themselves.
+    /// Lines for the log: unknown environment variables that begin with DYNPAR_. They are no errors, for programs
+    /// around dynpar may use such names for themselves.
     const std::vector<std::string>& warnings() const { return warnings_; }
 
-    /// All settings as TOML, each with its origin in a comment. A setting that has neither value nor default is a comment whole.
+    /// All settings as TOML, each with its origin in a comment. A setting that has neither value nor default is a
+    /// comment whole.
     std::string print() const;
 
 private:
