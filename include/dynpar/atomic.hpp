@@ -7,12 +7,12 @@
 
 namespace dynpar {
 
-/// Adds `value` to `*address` as one indivisible step and returns what was there before. Other threads of the same run, of any
-/// grid, may do so at the same time: no addition is lost. The order is relaxed: it orders no other memory, so what it counts may
-/// be read by a continuation, after `wait()`, or by the host after the run, and not before.
-/// `T` is an integer or floating-point type of 4 or 8 bytes; integers wrap around. `address` is global memory, or on the device
-/// also shared memory. In floating point the sum depends on the order of the additions, which no engine promises but the host
-/// engine with one schedule.
+/// Adds `value` to `*address` as one indivisible step and returns what was there before. Other threads of the same run,
+/// of any grid, may do so at the same time: no addition is lost. The order is relaxed: it orders no other memory, so
+/// what it counts may be read by a continuation, after `wait()`, or by the host after the run, and not before. `T` is
+/// an integer or floating-point type of 4 or 8 bytes; integers wrap around. `address` is global memory, or on the
+/// device also shared memory. In floating point the sum depends on the order of the additions, which no engine promises
+/// but the host engine with one schedule.
 template <class T>
 DYNPAR_FUNCTION T atomic_add(T* address, std::common_type_t<T> value) {
     static_assert((std::is_integral_v<T> || std::is_floating_point_v<T>) && (sizeof(T) == 4 || sizeof(T) == 8),

@@ -14,8 +14,9 @@ namespace {
 
 using counter = unsigned long long;
 
-/// Every thread greets; then the first thread of each block launches a child grid of one block with half the threads, until one
-/// thread is left. However many blocks the first grid has, a child always has one: two blocks grow two chains of children.
+/// Every thread greets; then the first thread of each block launches a child grid of one block with half the threads,
+/// until one thread is left. However many blocks the first grid has, a child always has one: two blocks grow two chains
+/// of children.
 struct nested_hello_world {
     static constexpr const char* name = "nested_hello_world";
 
@@ -37,8 +38,9 @@ struct nested_hello_world {
     }
 };
 
-/// The other way to halve: blocks keep their number of threads and a grid has half as many blocks as its parent. Only the first
-/// thread of the first block launches, so that there is one chain of children with many blocks each. Stops at `minimum` threads.
+/// The other way to halve: blocks keep their number of threads and a grid has half as many blocks as its parent. Only
+/// the first thread of the first block launches, so that there is one chain of children with many blocks each. Stops at
+/// `minimum` threads.
 struct nested_hello_world_many_blocks {
     static constexpr const char* name = "nested_hello_world_many_blocks";
 
@@ -72,7 +74,7 @@ struct options {
     unsigned minimum = 1;   ///< many_blocks: the recursion stops at this many threads
     unsigned max_depth = UINT_MAX;
 
-    /// The size that the first grid is told: threads of a block where that is halved, threads of the grid where blocks are.
+    /// What the recursion halves: the threads of a block, or with many_blocks those of the grid.
     unsigned first_size() const { return children == form::many_blocks ? blocks * threads : threads; }
 };
 
@@ -89,7 +91,8 @@ std::string to_string(const counts& c) {
 }
 
 /// What must come out: the same recursion on the CPU, a call for each grid.
-void count_grids(counts& total, const options& o, unsigned blocks, unsigned threads, unsigned size, unsigned depth = 0) {
+void count_grids(counts& total, const options& o, unsigned blocks, unsigned threads, unsigned size,
+                 unsigned depth = 0) {
     total.grids += 1;
     total.greetings += counter{blocks} * threads;
     total.deepest = std::max<counter>(total.deepest, depth);
@@ -102,8 +105,8 @@ void count_grids(counts& total, const options& o, unsigned blocks, unsigned thre
     }
 }
 
-/// Runs the form that is asked for on `engine`. Throws what `engine.run` throws, and `wrong_result` if a grid or a greeting is
-/// missing or one too many.
+/// Runs the form that is asked for on `engine`. Throws what `engine.run` throws, and `wrong_result` if a grid or a
+/// greeting is missing or one too many.
 template <class Engine>
 void greet(Engine& engine, const options& o, const samples::command_line& command) {
     auto greetings = engine.template make_buffer<counter>(1);
@@ -111,11 +114,11 @@ void greet(Engine& engine, const options& o, const samples::command_line& comman
     greetings.copy_from(&none);
 
     command.say("Execution Configuration: grid " + std::to_string(o.blocks) + " block " + std::to_string(o.threads));
+    const nested_hello_world halve_threads{o.max_depth, greetings.data()};
+    const nested_hello_world_many_blocks halve_blocks{o.minimum, o.max_depth, greetings.data()};
     const dynpar::shape first(o.blocks, o.threads);
-    const dynpar::report report =
-        o.children == form::many_blocks
-            ? engine.run(nested_hello_world_many_blocks{o.minimum, o.max_depth, greetings.data()}, first, o.first_size())
-            : engine.run(nested_hello_world{o.max_depth, greetings.data()}, first, o.first_size());
+    const dynpar::report report = o.children == form::many_blocks ? engine.run(halve_blocks, first, o.first_size())
+                                                                  : engine.run(halve_threads, first, o.first_size());
 
     const counts counted{report.grids, greetings.to_vector()[0], report.deepest_nesting};
     counts expected;
@@ -130,17 +133,18 @@ void greet(Engine& engine, const options& o, const samples::command_line& comman
 }  // namespace
 
 int main(int argc, char** argv) {
-    samples::command_line command("nested_hello_world",
-                                  "Grids launch grids, and every thread greets. With one-block and two-blocks every block launches a "
-                                  "child of one block with half its threads; with many-blocks a grid launches one child with half "
-                                  "its blocks.");
+    samples::command_line command(
+        "nested_hello_world",
+        "Grids launch grids, and every thread greets. With one-block and two-blocks every block launches a child of "
+        "one block with half its threads; with many-blocks a grid launches one child with half its blocks.");
     std::string form_name = "one-block";
     std::int64_t threads = 8;
     std::optional<std::int64_t> blocks, minimum, max_depth;
     command.add_choice("--form", form_name, {"one-block", "two-blocks", "many-blocks"}, "which recursion");
     command.add_integer("--threads", threads, 1, dynpar::bounds::block_threads, "threads of a block of the first grid");
     command.add_integer("--blocks", blocks, 1, 65535, "blocks of the first grid", "1, 2 or 8, by the form");
-    command.add_integer("--minimum", minimum, 1, UINT_MAX, "many-blocks: at how many threads to stop", "as many as --blocks");
+    command.add_integer("--minimum", minimum, 1, UINT_MAX, "many-blocks: at how many threads to stop",
+                        "as many as --blocks");
     command.add_integer("--max-depth", max_depth, 0, UINT_MAX, "the nesting depth at which to stop", "no limit");
     if (const auto status = command.parse(argc, argv)) return *status;
 
@@ -150,7 +154,8 @@ int main(int argc, char** argv) {
                      : form_name == "two-blocks" ? form::two_blocks
                                                  : form::one_block;
         if (minimum && o.children != form::many_blocks) {
-            throw samples::input_error("--minimum: --form " + form_name + " stops at 1 thread; give --form many-blocks with it");
+            throw samples::input_error("--minimum: --form " + form_name +
+                                       " stops at 1 thread; give --form many-blocks with it");
         }
         const std::int64_t usual_blocks = o.children == form::many_blocks ? 8 : o.children == form::two_blocks ? 2 : 1;
         o.blocks = static_cast<unsigned>(blocks.value_or(usual_blocks));

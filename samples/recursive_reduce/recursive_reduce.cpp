@@ -1,7 +1,7 @@
 // The recursive sums of the books on dynamic parallelism, as published and as they should be: wait() against then().
 //
-// Every block adds up as many numbers as it has threads: the first half of them adds the second half to its own, and the sum of
-// that half is left to a child grid. The block's sum comes out of the last child, of two numbers.
+// Every block adds up as many numbers as it has threads: the first half of them adds the second half to its own, and
+// the sum of that half is left to a child grid. The block's sum comes out of the last child, of two numbers.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -35,12 +35,12 @@ struct recursive_reduce_sync {
         }
         const unsigned half = size / 2;
         if (rank < half) mine[rank] += mine[rank + half];
-        block.sync();  // the child reads what all threads wrote: it is promised that only if a barrier precedes the launch
+        block.sync();  // the child reads what all threads wrote, and is promised that only after a barrier
 
         if (rank == 0) block.launch(*this, dynpar::shape(1, half), mine, sum, half);
         block.wait();
-        // This was cudaDeviceSynchronize by one thread and a barrier. All threads of the block call wait(), and to all of them
-        // *sum is known here. Nothing is done with it, as published. Where a GPU has no wait, see the next kernel.
+        // That was cudaDeviceSynchronize by one thread, and a barrier. wait() is called by all threads of the block,
+        // and all of them see *sum here. As published, nothing is done with it.
     }
 };
 
@@ -59,18 +59,20 @@ struct add_up {
     }
 };
 
-/// The same without a wait. No block has a use for its sum while it runs; what needs the sums of all blocks is a continuation of
-/// the first grid. It begins when that grid and all that was launched from it, however deep, is complete.
+/// The same without a wait, for GPUs that have none. No block has a use for its sum while it runs; what needs the sums
+/// of all blocks is a continuation of the first grid. It begins when that grid and all that was launched from it,
+/// however deep, is complete.
 struct recursive_reduce_then {
     static constexpr const char* name = "recursive_reduce_then";
 
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned size, unsigned long long* total) const {
+    DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned size,
+                                    unsigned long long* total) const {
         int* const mine = numbers + std::size_t{block.block_rank()} * block.num_threads();
         int* const sum = sums + block.block_rank();
         const unsigned rank = block.thread_rank();
 
-        // A continuation is given once for a grid, not once for a block, and a child has none: the first grid's waits for it.
+        // Once for the grid, not once for each block; and a child needs none, because the first grid's waits for it.
         if (block.depth() == 0 && block.block_rank() == 0 && rank == 0) {
             block.then(add_up{}, dynpar::shape(16, dynpar::at_most(256)), sums, block.num_blocks(), total);
         }
@@ -104,18 +106,18 @@ struct recursive_reduce_nosync {
         const unsigned half = size / 2;
         if (rank < half) {
             mine[rank] += mine[rank + half];
-            // Here a block.sync() is missing. A child sees what the thread that launches it wrote before, and what the block
-            // wrote before a barrier that this thread has passed; it is promised nothing else. This child reads mine[1],
-            // mine[2], ..., which other threads of this block write, perhaps later. That it comes out right on most machines
-            // is luck: a launch takes longer than an addition.
+            // Here a block.sync() is missing. A child sees what the thread that launches it wrote before, and what the
+            // block wrote before a barrier that this thread has passed; it is promised nothing else. This child reads
+            // mine[1], mine[2], ..., which other threads of this block write, perhaps later. That it comes out right on
+            // most machines is luck: a launch takes longer than an addition.
             if (rank == 0) block.launch(*this, dynpar::shape(1, half), mine, sum, half);
         }
     }
 };
 
-/// gpuRecursiveReduce2, as published: one child grid with as many blocks as its parent, where the kernels above launch one for
-/// each block; blocks begin with half as many threads as numbers, so that no thread is idle. `stride`: from a number to the one
-/// that is added to it; `dim`: numbers of a block.
+/// gpuRecursiveReduce2, as published: one child grid with as many blocks as its parent, where the kernels above launch
+/// one for each block; blocks begin with half as many threads as numbers, so that no thread is idle. `stride`: from a
+/// number to the one that is added to it; `dim`: numbers of a block.
 struct recursive_reduce2 {
     static constexpr const char* name = "recursive_reduce2";
 
@@ -129,17 +131,17 @@ struct recursive_reduce2 {
             return;
         }
         mine[rank] += mine[rank + stride];
-        // Here is an order missing that no barrier can give. The child works on the numbers of all blocks, and other blocks of
-        // this grid may not have begun: their numbers are halved by the child first, or by both at once. A barrier orders one
-        // block, and no block can wait for another. See the next kernel.
+        // Here is an order missing that no barrier can give. The child works on the numbers of all blocks, and other
+        // blocks of this grid may not have begun: their numbers are halved by the child first, or by both at once. A
+        // barrier orders one block, and no block can wait for another. See the next kernel.
         if (rank == 0 && block.block_rank() == 0) {
             block.launch(*this, dynpar::shape(block.num_blocks(), stride / 2), numbers, sums, stride / 2, dim);
         }
     }
 };
 
-/// gpuRecursiveReduce2 put right by one word: the next grid is not a child but a continuation. It begins when this whole grid is
-/// complete and sees all that it wrote. One thread gives it, for the whole grid.
+/// gpuRecursiveReduce2 put right by one word: the next grid is not a child but a continuation. It begins when this
+/// whole grid is complete and sees all that it wrote. One thread gives it, for the whole grid.
 struct recursive_reduce2_tail {
     static constexpr const char* name = "recursive_reduce2_tail";
 
@@ -161,7 +163,8 @@ struct recursive_reduce2_tail {
 
 enum class variant { sync, then, nosync, reduce2, reduce2_tail };
 
-constexpr variant all_variants[] = {variant::sync, variant::then, variant::nosync, variant::reduce2, variant::reduce2_tail};
+constexpr variant all_variants[] = {variant::sync, variant::then, variant::nosync, variant::reduce2,
+                                    variant::reduce2_tail};
 
 const char* to_string(variant v) {
     constexpr const char* names[] = {"sync", "then", "nosync", "reduce2", "reduce2-tail"};
@@ -224,10 +227,12 @@ private:
         int* const data = data_.data();
         int* const sums = sums_.data();
         switch (v) {
-            case variant::sync: return engine_.run(recursive_reduce_sync{}, thread_a_number, data, sums, block_size_);
+            case variant::sync:
+                return engine_.run(recursive_reduce_sync{}, thread_a_number, data, sums, block_size_);
             case variant::then:
                 return engine_.run(recursive_reduce_then{}, thread_a_number, data, sums, block_size_, total_.data());
-            case variant::nosync: return engine_.run(recursive_reduce_nosync{}, thread_a_number, data, sums, block_size_);
+            case variant::nosync:
+                return engine_.run(recursive_reduce_nosync{}, thread_a_number, data, sums, block_size_);
             case variant::reduce2:
                 return engine_.run(recursive_reduce2{}, thread_a_pair, data, sums, block_size_ / 2, block_size_);
             case variant::reduce2_tail: break;
@@ -256,8 +261,9 @@ auto with_memory(const std::string& device, std::size_t elements, Allocate alloc
     try {
         return allocate();
     } catch (const std::exception& e) {
-        throw samples::input_error("--elements: no memory on " + device + " for " + std::to_string(elements) + " integers of " +
-                                   std::to_string(sizeof(int)) + " bytes (" + e.what() + "); give fewer");
+        throw samples::input_error("--elements: no memory on " + device + " for " + std::to_string(elements) +
+                                   " integers of " + std::to_string(sizeof(int)) + " bytes (" + e.what() +
+                                   "); give fewer");
     }
 }
 
@@ -269,20 +275,21 @@ bool is_not_supported(const dynpar::launch_error& e) {
     return true;
 }
 
-/// Adds up by each of the variants on `engine` and prints a line for each. Throws `wrong_result` at the end if anything was not
-/// as the CPU has it, and at once what `engine.run` throws; but what the engine cannot do is passed over where it is one variant
-/// of several.
+/// Adds up by each of the variants on `engine` and prints a line for each. Throws `wrong_result` at the end if anything
+/// was not as the CPU has it, and at once what `engine.run` throws; but what the engine cannot do is passed over where
+/// it is one variant of several.
 template <class Engine>
 void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t elements, unsigned block_size,
             const samples::command_line& command) {
     const std::vector<int> numbers = with_memory("CPU", elements, [&] { return make_numbers(elements); });
-    auto on_engine = with_memory(engine.device(), elements, [&] { return reduction<Engine>(engine, numbers, block_size); });
+    auto on_engine =
+        with_memory(engine.device(), elements, [&] { return reduction<Engine>(engine, numbers, block_size); });
     const unsigned blocks = static_cast<unsigned>(elements / block_size);
     unsigned long long expected = 0;
     for (int number : numbers) expected += static_cast<unsigned long long>(number);
 
-    command.say(std::to_string(elements) + " elements, " + std::to_string(blocks) + " blocks of " + std::to_string(block_size) +
-                "; the CPU's sum: " + std::to_string(expected));
+    command.say(std::to_string(elements) + " elements, " + std::to_string(blocks) + " blocks of " +
+                std::to_string(block_size) + "; the CPU's sum: " + std::to_string(expected));
     std::string wrong;
     for (const variant v : variants) {
         try {
@@ -295,9 +302,9 @@ void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t el
             command.say(line);
             command.show_tree(r.report);
             if (!right) {
-                wrong += std::string(wrong.empty() ? "" : "; ") + to_string(v) + ": sum " + std::to_string(r.sum) + " in " +
-                         std::to_string(r.report.grids) + " grids, expected " + std::to_string(expected) + " in " +
-                         std::to_string(expected_grids);
+                wrong += std::string(wrong.empty() ? "" : "; ") + to_string(v) + ": sum " + std::to_string(r.sum) +
+                         " in " + std::to_string(r.report.grids) + " grids, expected " + std::to_string(expected) +
+                         " in " + std::to_string(expected_grids);
             }
         } catch (const dynpar::launch_error& e) {
             if (variants.size() == 1 || !is_not_supported(e)) throw;
@@ -312,8 +319,8 @@ void require_power_of_two(const std::string& option, std::int64_t value) {
     std::int64_t below = 1;
     while (below <= value / 2) below *= 2;
     if (value != below) {
-        throw samples::input_error(option + ": " + std::to_string(value) + " is no power of two; give " + std::to_string(below) +
-                                   " or " + std::to_string(2 * below));
+        throw samples::input_error(option + ": " + std::to_string(value) + " is no power of two; give " +
+                                   std::to_string(below) + " or " + std::to_string(2 * below));
     }
 }
 
@@ -321,22 +328,25 @@ void require_power_of_two(const std::string& option, std::int64_t value) {
 
 int main(int argc, char** argv) {
     samples::command_line command("recursive_reduce",
-                                  "Adds up integers by recursive halving: as published (sync, nosync, reduce2), without a wait "
-                                  "(then), and with the order that reduce2 lacks (reduce2-tail).");
+                                  "Adds up integers by recursive halving: as published (sync, nosync, reduce2), without "
+                                  "a wait (then), and with the order that reduce2 lacks (reduce2-tail).");
     std::string name = "all";
     std::int64_t elements = 1 << 20;
     std::int64_t block_size = 512;
-    command.add_choice("--variant", name, {"sync", "then", "nosync", "reduce2", "reduce2-tail", "all"}, "which kernel adds");
+    command.add_choice("--variant", name, {"sync", "then", "nosync", "reduce2", "reduce2-tail", "all"},
+                       "which kernel adds");
     command.add_integer("--elements", elements, 2, 1 << 28, "how many integers: a power of two, at least --block-size");
-    command.add_integer("--block-size", block_size, 2, dynpar::bounds::block_threads, "how many of them a block adds: a power of two");
+    command.add_integer("--block-size", block_size, 2, dynpar::bounds::block_threads,
+                        "how many of them a block adds: a power of two");
     if (const auto status = command.parse(argc, argv)) return *status;
 
     try {
         require_power_of_two("--elements", elements);
         require_power_of_two("--block-size", block_size);
         if (elements < block_size) {
-            throw samples::input_error("--elements: " + std::to_string(elements) + " do not fill a block; give at least " +
-                                       std::to_string(block_size) + ", or a smaller --block-size");
+            throw samples::input_error("--elements: " + std::to_string(elements) +
+                                       " do not fill a block; give at least " + std::to_string(block_size) +
+                                       ", or a smaller --block-size");
         }
         std::vector<variant> variants;
         for (const variant v : all_variants) {

@@ -33,7 +33,8 @@ TEST_CASE("atomic_add wraps around in integers, signed ones included, as on a GP
     CHECK(count == 0);
 }
 
-TEST_CASE_TEMPLATE("atomic_add loses no addition when threads add at the same time", T, int, unsigned long long, float, double) {
+TEST_CASE_TEMPLATE("atomic_add loses no addition when threads add at the same time", T, int, unsigned long long, float,
+                   double) {
     constexpr int threads = 4;
     constexpr int additions = 1000000;  // a float counts exactly up to 2^24
     T place = 0;
