@@ -58,7 +58,8 @@ std::string wrapped(const std::string& text) {
 }  // namespace
 
 struct command_line::state {
-    state(std::string sample_name, const std::string& description, std::ostream& standard_out, std::ostream& standard_error)
+    state(std::string sample_name, const std::string& description, std::ostream& standard_out,
+          std::ostream& standard_error)
         : name(std::move(sample_name)), app(description, name), out(standard_out), err(standard_error) {}
 
     // One option of dynpar's settings as it was given.
@@ -68,8 +69,8 @@ struct command_line::state {
         CLI::Option* parsed = nullptr;
     };
 
-    void add_integer(const std::string& option, std::function<void(std::int64_t)> set, std::int64_t least, std::int64_t most,
-                     const std::string& meaning, const std::string& not_given) {
+    void add_integer(const std::string& option, std::function<void(std::int64_t)> set, std::int64_t least,
+                     std::int64_t most, const std::string& meaning, const std::string& not_given) {
         const std::string accepted = "an integer from " + std::to_string(least) + " to " + std::to_string(most);
         // Not CLI11's own conversion, which takes 0x10, 010 and 1e3 in its own way from version to version.
         const auto read = [set = std::move(set), least, most, option, accepted](const CLI::results_t& texts) {
@@ -114,16 +115,18 @@ command_line::command_line(std::string name, std::string description, std::ostre
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     app.get_formatter()->column_width(40);
     app.set_help_flag("-h,--help", "print this and stop");
-    app.add_option("--config", state_->config_file,
-                   wrapped("the file with the settings (not given: dynpar.toml in the working directory, if there is one)"))
+    app.add_option(
+           "--config", state_->config_file,
+           wrapped("the file with the settings (not given: dynpar.toml in the working directory, if there is one)"))
         ->type_name("FILE");
     app.add_flag("--print-config", state_->print_config, "print every setting and where it comes from, and stop");
     app.add_flag("--tree", state_->tree, "print the nesting tree: which grid launched which");
     for (const dynpar::setting& s : dynpar::settings()) {
         state::given_setting& given = state_->settings.emplace_back();
         given.option = s.option();
-        const std::string meaning = std::string(s.meaning) + "; give " + s.accepted() + " (not given: " +
-                              (s.default_value != nullptr ? s.default_value : s.not_given) + ") [" + s.environment() + "]";
+        const std::string meaning = std::string(s.meaning) + "; give " + s.accepted() +
+                                    " (not given: " + (s.default_value != nullptr ? s.default_value : s.not_given) +
+                                    ") [" + s.environment() + "]";
         given.parsed = app.add_option(given.option, given.text, wrapped(meaning))
                            ->type_name(s.kind == dynpar::setting::value_kind::choice  ? "WORD"
                                        : s.kind == dynpar::setting::value_kind::bytes ? "SIZE"
@@ -222,9 +225,11 @@ dynpar::engine_options command_line::engine_options() const {
 
 dynpar::engine_choice command_line::choose_engine(const dynpar::built_engines& built) const {
     const dynpar::engine_kind asked = state_->config.engine();
-    const bool gpu_could_serve =
-        asked == dynpar::engine_kind::automatic ? built.any_for_gpu() : asked != dynpar::engine_kind::host && built.has(asked);
-    return dynpar::choose(asked, built, gpu_could_serve ? probe_gpu() : dynpar::gpu_state{}, state_->config.origin("engine"));
+    const bool gpu_could_serve = asked == dynpar::engine_kind::automatic
+                                     ? built.any_for_gpu()
+                                     : asked != dynpar::engine_kind::host && built.has(asked);
+    return dynpar::choose(asked, built, gpu_could_serve ? probe_gpu() : dynpar::gpu_state{},
+                          state_->config.origin("engine"));
 }
 
 void command_line::show_tree(const dynpar::report& report) const {
@@ -236,7 +241,8 @@ void command_line::say(const std::string& line) const { state_->out << line << s
 int command_line::explain_exception() const {
     const state& my = *state_;
     const auto fail = [&my](std::string_view message) {
-        constexpr std::string_view library = "dynpar: ";  // dynpar's own messages begin with it; one name in front is enough
+        // dynpar's own messages begin with its name; one name in front is enough.
+        constexpr std::string_view library = "dynpar: ";
         if (message.substr(0, library.size()) == library) message.remove_prefix(library.size());
         my.out.flush();
         my.err << my.name << ": " << message << std::endl;

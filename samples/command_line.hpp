@@ -1,5 +1,5 @@
-// The command line that all samples share: dynpar's settings, the sample's own options, the choice of the engine, and what
-// becomes of errors. Compiles without CLI11, so that a .cu may include it.
+// The command line that all samples share: dynpar's settings, the sample's own options, the choice of the engine, and
+// what becomes of errors. Compiles without CLI11, so that a .cu may include it.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,8 @@ enum exit_status : int {
     bad_input = 2,  ///< the sample cannot do what it was told, and has done nothing
 };
 
-/// Thrown by a sample for input that its options alone cannot judge, with one line that says what is wrong and what to do:
+/// Thrown by a sample for input that its options alone cannot judge, with one line that says what is wrong and what to
+/// do:
 /// "--elements 1000 is no power of two; give 512 or 1024".
 class input_error : public std::runtime_error {
 public:
@@ -56,19 +57,19 @@ public:
     command_line(const command_line&) = delete;
     command_line& operator=(const command_line&) = delete;
 
-    /// The sample's own options, to be added before `parse`, which writes the variable: it must live until then, and its value
-    /// before is the default that --help shows. `name` begins with two dashes.
+    /// The sample's own options, to be added before `parse`, which writes the variable: it must live until then, and
+    /// its value before is the default that --help shows. `name` begins with two dashes.
     void add_integer(const std::string& name, std::int64_t& variable, std::int64_t least, std::int64_t most,
                      const std::string& meaning);
     /// The same where the option has no value unless it is given; `not_given` says for --help what happens then.
-    void add_integer(const std::string& name, std::optional<std::int64_t>& variable, std::int64_t least, std::int64_t most,
-                     const std::string& meaning, const std::string& not_given);
+    void add_integer(const std::string& name, std::optional<std::int64_t>& variable, std::int64_t least,
+                     std::int64_t most, const std::string& meaning, const std::string& not_given);
     void add_choice(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
                     const std::string& meaning);
     void add_flag(const std::string& name, bool& variable, const std::string& meaning);
 
-    /// Reads the command line and the configuration, and sets the log's level. The sample ends with the status that this
-    /// returns, if any: after --help and --print-config, or after one line on standard error about bad input.
+    /// Reads the command line and the configuration, and sets the log's level. The sample ends with the status that
+    /// this returns, if any: after --help and --print-config, or after one line on standard error about bad input.
     std::optional<int> parse(int argc, const char* const* argv);
 
     /// The settings. The defaults before `parse`.
@@ -87,8 +88,8 @@ public:
     /// Prints a line on standard output.
     void say(const std::string& line) const;
 
-    /// For a `catch (...)`: prints the exception at hand on standard error and returns the status to end with, `bad_input` for
-    /// `input_error`, `std::invalid_argument` and `dynpar::config_error`, else `failed`.
+    /// For a `catch (...)`: prints the exception at hand on standard error and returns the status to end with,
+    /// `bad_input` for `input_error`, `std::invalid_argument` and `dynpar::config_error`, else `failed`.
     int explain_exception() const;
 
 private:

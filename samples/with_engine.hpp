@@ -25,8 +25,8 @@ Engine make_engine(const command_line& command) {
     return Engine(options);
 }
 
-/// Chooses the engine, says which and why, and calls `sample(engine)`, which returns the exit status. An exception becomes a
-/// message on standard error and an exit status: see `command_line::explain_exception`.
+/// Chooses the engine, says which and why, and calls `sample(engine)`, which returns the exit status. An exception
+/// becomes a message on standard error and an exit status: see `command_line::explain_exception`.
 template <class Sample>
 int with_engine(const command_line& command, Sample&& sample) {
     try {

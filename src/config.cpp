@@ -71,7 +71,8 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
     return row[to.size()];
 }
 
-// The setting that a misspelt name is most likely meant to be, or null. `part` says which of a setting's names is compared.
+// The setting that a misspelt name is most likely meant to be, or null. `part` says which of a setting's names is
+// compared.
 template <class Part>
 const setting* nearest(std::string_view misspelt, Part part) {
     const setting* best = nullptr;
@@ -142,8 +143,8 @@ void read_text(const setting& s, const std::string& where, const std::string& te
         case reading::out_of_range: fail_out_of_range(s, where, text);
         case reading::no_number: break;
     }
-    throw config_error(where + ": " + in_quotes(text) + " is " + (s.kind == value_kind::bytes ? "no size" : "no integer") +
-                       "; give " + s.accepted());
+    throw config_error(where + ": " + in_quotes(text) + " is " +
+                       (s.kind == value_kind::bytes ? "no size" : "no integer") + "; give " + s.accepted());
 }
 
 const char* type_name(toml::node_type type) {
@@ -197,7 +198,8 @@ std::string read_all(const std::filesystem::path& file) {
 const std::vector<setting>& settings() {
     static const std::vector<setting> table = {
         {"", "engine", value_kind::choice, 0, 0, {std::begin(engine_names), std::end(engine_names)}, "auto", nullptr,
-         "the engine to run on; auto is queue on a GPU, else cdp on a GPU, else host, of those that are built", nullptr},
+         "the engine to run on; auto is queue on a GPU, else cdp on a GPU, else host, of those that are built",
+         nullptr},
         {"", "log", value_kind::choice, 0, 0, {std::begin(log::level_names), std::end(log::level_names)},
          log::to_string(log::default_level), nullptr, "the least important lines that the log shows", nullptr},
         {"", "trace_grids", value_kind::count, 0, 268435456, {}, "0", nullptr,
@@ -205,7 +207,7 @@ const std::vector<setting>& settings() {
         // CUDA's first device runtime allows at most 24; the engines that dynpar schedules itself can go deeper.
         {"limits", "sync_depth", value_kind::count, 0, 1024, {}, nullptr, "24",
          "how deep wait() may nest: a grid at depth d may wait if d < sync_depth", &limits::sync_depth},
-        // A pending launch takes about 7 KiB of device memory, so that the greatest value takes most of the largest GPU's.
+        // A pending launch takes about 7 KiB of device memory: the greatest value takes most of the largest GPU's.
         {"limits", "pending_launches", value_kind::count, 1, 16777216, {}, nullptr,
          "the GPU's own setting (2048 unless changed); no limit on the host engine",
          "how many launches may wait to begin at once", &limits::pending_launches},
@@ -227,7 +229,8 @@ std::string setting::name() const { return *table == '\0' ? std::string(key) : s
 
 std::string setting::environment() const {
     std::string result = environment_prefix;
-    for (const char* c = key; *c != '\0'; ++c) result += static_cast<char>(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    for (const char* c = key; *c != '\0'; ++c)
+        result += static_cast<char>(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
     return result;
 }
 
@@ -299,8 +302,8 @@ void config::read_file(const std::filesystem::path& file) {
             const std::string where = place(key.source());
             if (table.empty() && is_table(name)) {
                 if (!node.is_table())
-                    throw config_error(where + ": " + name + " is " + type_name(node.type()) + "; write it as a table, [" +
-                                       name + "]");
+                    throw config_error(where + ": " + name + " is " + type_name(node.type()) +
+                                       "; write it as a table, [" + name + "]");
                 again(*node.as_table(), name, again);
                 continue;
             }
@@ -335,7 +338,8 @@ void config::read_environment(const std::vector<std::string>& environment) {
         const std::string name = variable.substr(0, equals);
         const std::string text = variable.substr(equals + 1);
         const auto& all = settings();
-        const auto row = std::find_if(all.begin(), all.end(), [&](const setting& s) { return s.environment() == name; });
+        const auto row =
+            std::find_if(all.begin(), all.end(), [&](const setting& s) { return s.environment() == name; });
         if (row == all.end()) {
             const setting* meant = nearest(name, [](const setting& s) { return s.environment(); });
             warnings_.push_back("environment " + shown(name) + ": dynpar has no such setting and ignores it" +
@@ -386,7 +390,8 @@ limits config::limits() const {
     dynpar::limits result;
     const auto& all = settings();
     for (std::size_t i = 0; i < all.size(); ++i)
-        if (all[i].limit != nullptr && values_[i].given) result.*all[i].limit = static_cast<std::size_t>(values_[i].number);
+        if (all[i].limit != nullptr && values_[i].given)
+            result.*all[i].limit = static_cast<std::size_t>(values_[i].number);
     return result;
 }
 

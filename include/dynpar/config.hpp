@@ -38,8 +38,7 @@ struct setting {
     std::uint64_t least;       ///< count, bytes: the least allowed value
     std::uint64_t most;        ///< count, bytes: the greatest allowed value
     std::vector<std::string> choices;    ///< choice: the allowed words
-    const char*
-        default_value;  ///< as it would be given on the command line; null if not giving it means something of its own
+    const char* default_value; ///< as on the command line; null if not giving it means something of its own
     const char* not_given;     ///< if there is no default: what happens then
     const char* meaning;       ///< a sentence for --help
     /// A member of `limits`. The type has a name because nvcc writes it out with parentheses, of which g++ warns.

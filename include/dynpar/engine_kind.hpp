@@ -44,7 +44,8 @@ inline std::string to_string(const built_engines& built) {
 struct gpu_state {
     bool usable = false;
     std::string name;     ///< if usable: "NVIDIA H200"
-    std::string why_not;  ///< else why not: "no CUDA device was found (cudaErrorNoDevice: no CUDA-capable device is detected)"
+    /// Else why not: "no CUDA device was found (cudaErrorNoDevice: no CUDA-capable device is detected)".
+    std::string why_not;
 };
 
 /// An engine, and in one line why it and no other: "queue engine on NVIDIA H200: there is a GPU".
@@ -53,8 +54,8 @@ struct engine_choice {
     std::string why;
 };
 
-/// Chooses the engine. `automatic` is the queue engine where there is a GPU and the program has that engine, else the device
-/// runtime's under the same conditions, else the host engine. `origin` says who asked: "command line --engine".
+/// Chooses the engine. `automatic` is the queue engine where there is a GPU and the program has that engine, else the
+/// device runtime's under the same conditions, else the host engine. `origin` says who asked: "command line --engine".
 /// Throws `std::invalid_argument` with one line if the engine that was asked for is not built or has no GPU to run on.
 inline engine_choice choose(engine_kind asked, const built_engines& built, const gpu_state& gpu,
                             std::string_view origin = {}) {
@@ -65,15 +66,17 @@ inline engine_choice choose(engine_kind asked, const built_engines& built, const
             if (!built.any_for_gpu()) return {engine_kind::host, "host engine: this program has no other"};
             if (!gpu.usable) return {engine_kind::host, "host engine: " + gpu.why_not};
             if (built.queue) return {engine_kind::queue, on_gpu(engine_kind::queue) + ": there is a GPU"};
-            return {engine_kind::cdp, on_gpu(engine_kind::cdp) + ": there is a GPU, and this program has no queue engine"};
+            return {engine_kind::cdp,
+                    on_gpu(engine_kind::cdp) + ": there is a GPU, and this program has no queue engine"};
         case engine_kind::host: return {engine_kind::host, "host engine: asked for" + who};
         case engine_kind::cdp:
         case engine_kind::queue: break;
     }
     const std::string name = to_string(asked);
     if (!built.has(asked))
-        throw std::invalid_argument("engine " + name + who + " is not built into this program; choose auto or one of the built: " +
-                                    to_string(built));
+        throw std::invalid_argument(
+            "engine " + name + who +
+            " is not built into this program; choose auto or one of the built: " + to_string(built));
     if (!gpu.usable)
         throw std::invalid_argument("engine " + name + who + " needs a GPU: " + gpu.why_not +
                                     "; choose auto or host (built: " + to_string(built) + ")");

@@ -33,8 +33,9 @@ inline std::optional<level> parse_level(std::string_view name) {
 }
 
 /// Writes one message to standard error as "dynpar: warning: message", if `l` is not below the log's level.
-/// The first use of the log sets its level from the environment variable DYNPAR_LOG; a value that is no level gets a line
-/// that says so, and the default. Any thread may write; lines do not mix. Host code only. Needs the target `dynpar::config`.
+/// The first use of the log sets its level from the environment variable DYNPAR_LOG; a value that is no level gets a
+/// line that says so, and the default. Any thread may write; lines do not mix. Host code only. Needs the target
+/// `dynpar::config`.
 void write(level l, std::string_view message);
 
 inline void debug(std::string_view message) { write(level::debug, message); }

