@@ -7,7 +7,9 @@ function(dynpar_set_warnings target)
     # No -Wpedantic under nvcc: the code that nvcc hands to the host compiler is full of what it warns of.
     set(warnings -Wall -Wextra -Wshadow)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${warnings};-Wpedantic>)
+    # Nor -Wparentheses: nvcc writes a member pointer as `int (type::*p)`, and g++ finds the parentheses superfluous.
     list(JOIN warnings "," cuda_warnings)
+    string(APPEND cuda_warnings ",-Wno-parentheses")
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${cuda_warnings}>)
     if(DYNPAR_WARNINGS_AS_ERRORS)
         target_compile_options(${target} PRIVATE
