@@ -358,7 +358,7 @@ __global__ void fail_in_many_ways(counter* ran) {
     }
 }
 
-TEST_CASE("more kinds of failure than the log has room for are still counted; a device reset empties the log") {
+TEST_CASE("more kinds of failure than the log has room for are still counted, and a device reset empties the log") {
     {
         const dynpar::stream stream;
         const device_array<counter> ran(1);
