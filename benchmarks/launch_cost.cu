@@ -1,8 +1,8 @@
 // What a launch from device code costs: each of dynpar's helpers beside the bare `<<<>>>` with the check that it needs.
 //
-// One thread launches the children one after another. The two forms of a launch take turns, run by run, so that what changes
-// with time (clocks, other programs) meets both alike. Measured are the launching thread's own cycles and, by events on the
-// host, the time until all children are complete. Each run's children are counted.
+// One thread launches the children one after another. The two forms of a launch take turns, run by run, so that what
+// changes with time (clocks, other programs) meets both alike. Measured are the launching thread's own cycles and, by
+// events on the host, the time until all children are complete. Each run's children are counted.
 #include <cuda_runtime.h>
 
 #include <unistd.h>
@@ -144,7 +144,8 @@ spread spread_of(std::vector<double> values) {
 }
 
 // One run; throws if a child is missing.
-void run_once(const dynpar::stream& stream, kernel k, const char* name, unsigned children, measured* there, samples* out) {
+void run_once(const dynpar::stream& stream, kernel k, const char* name, unsigned children, measured* there,
+              samples* out) {
     dynpar::check(cudaMemsetAsync(there, 0, sizeof(measured), stream.handle()), "clearing the counters");
     dynpar::event begin(dynpar::event_timing::on);
     dynpar::event end(dynpar::event_timing::on);
@@ -153,11 +154,13 @@ void run_once(const dynpar::stream& stream, kernel k, const char* name, unsigned
     end.record(stream);
     dynpar::synchronize(stream);
     measured here{};
-    dynpar::check(cudaMemcpyAsync(&here, there, sizeof here, cudaMemcpyDeviceToHost, stream.handle()), "reading the counters");
+    dynpar::check(cudaMemcpyAsync(&here, there, sizeof here, cudaMemcpyDeviceToHost, stream.handle()),
+                  "reading the counters");
     dynpar::synchronize(stream);
     if (here.children != children || here.errors != 0) {
-        throw std::runtime_error(std::string(name) + ": " + std::to_string(here.children) + " of " + std::to_string(children) +
-                                 " children ran, " + std::to_string(here.errors) + " launches failed");
+        throw std::runtime_error(std::string(name) + ": " + std::to_string(here.children) + " of " +
+                                 std::to_string(children) + " children ran, " + std::to_string(here.errors) +
+                                 " launches failed");
     }
     if (out == nullptr) return;
     out->cycles.push_back(static_cast<double>(here.cycles) / children);
@@ -179,8 +182,10 @@ constexpr const char* usage =
 unsigned to_count(const std::string& option, const char* text, unsigned least, unsigned most) {
     char* end = nullptr;
     const long value = text != nullptr ? std::strtol(text, &end, 10) : 0;
-    if (text == nullptr || end == text || *end != '\0' || value < static_cast<long>(least) || value > static_cast<long>(most)) {
-        throw std::invalid_argument(option + ": give an integer from " + std::to_string(least) + " to " + std::to_string(most));
+    if (text == nullptr || end == text || *end != '\0' || value < static_cast<long>(least) ||
+        value > static_cast<long>(most)) {
+        throw std::invalid_argument(option + ": give an integer from " + std::to_string(least) + " to " +
+                                    std::to_string(most));
     }
     return static_cast<unsigned>(value);
 }
@@ -205,7 +210,9 @@ bool parse(int argc, char** argv, options& o) {
     return true;
 }
 
-nlohmann::json to_json(const spread& s) { return {{"median", s.median}, {"first_quartile", s.low}, {"third_quartile", s.high}}; }
+nlohmann::json to_json(const spread& s) {
+    return {{"median", s.median}, {"first_quartile", s.low}, {"third_quartile", s.high}};
+}
 
 std::string now_utc() {
     const std::time_t now = std::time(nullptr);
@@ -223,7 +230,8 @@ int benchmark(const options& o, const std::string& command) {
     int device_count = 0;
     const cudaError_t found = cudaGetDeviceCount(&device_count);
     if (found != cudaSuccess || device_count == 0) {
-        std::fprintf(stderr, "launch_cost: no usable GPU (%s); run it on a machine with one\n", cudaGetErrorString(found));
+        std::fprintf(stderr, "launch_cost: no usable GPU (%s); run it on a machine with one\n",
+                     cudaGetErrorString(found));
         return 2;
     }
     cudaDeviceProp properties{};
@@ -241,14 +249,18 @@ int benchmark(const options& o, const std::string& command) {
 
     std::printf("%s, cc %d.%d, CUDA runtime %d, driver %d, pending launches %zu\n", properties.name, properties.major,
                 properties.minor, runtime, driver, pending_limit);
-    std::printf("one thread launches %u children of 32 threads; %u runs of each form, taking turns; median (quartiles)\n\n",
-                o.children, o.runs);
-    std::printf("%-16s %-6s %28s %26s %10s\n", "launch", "form", "cycles of the launcher", "microseconds, all", "dearer");
+    std::printf(
+        "one thread launches %u children of 32 threads; %u runs of each form, taking turns; median (quartiles)\n\n",
+        o.children, o.runs);
+    std::printf("%-16s %-6s %28s %26s %10s\n", "launch", "form", "cycles of the launcher", "microseconds, all",
+                "dearer");
 
     nlohmann::json results = nlohmann::json::array();
     bool within_target = true;
     for (const form& f : forms) {
-        if (CUDART_VERSION < 12000 && f.launched == way::tail) continue;
+#if defined(CUDA_FORCE_CDP1_IF_SUPPORTED)
+        if (properties.major < 9 && f.launched == way::tail) continue;  // the old device runtime has no tail launch
+#endif
         samples bare_samples;
         samples helper_samples;
         for (unsigned run = 0; run < o.runs + 3; ++run) {
@@ -256,8 +268,8 @@ int benchmark(const options& o, const std::string& command) {
             // Who goes first changes too: the second finds the caches warmer.
             for (const bool helper_now : {run % 2 == 0, run % 2 != 0}) {
                 samples* const out = !warm ? nullptr : helper_now ? &helper_samples : &bare_samples;
-                run_once(stream, helper_now ? f.helper_kernel : f.bare_kernel, helper_now ? "helper" : "bare", o.children, there,
-                         out);
+                run_once(stream, helper_now ? f.helper_kernel : f.bare_kernel, helper_now ? "helper" : "bare",
+                         o.children, there, out);
             }
         }
         const spread bare_cycles = spread_of(bare_samples.cycles);
@@ -267,32 +279,35 @@ int benchmark(const options& o, const std::string& command) {
         const double dearer = 100.0 * (helper_cycles.median / bare_cycles.median - 1.0);
         within_target = within_target && dearer <= target_percent;
         std::printf("%-16s %-6s %9.0f (%7.0f .. %7.0f) %8.3f (%6.3f .. %6.3f)\n", to_string(f.launched), "bare",
-                    bare_cycles.median, bare_cycles.low, bare_cycles.high, bare_time.median, bare_time.low, bare_time.high);
-        std::printf("%-16s %-6s %9.0f (%7.0f .. %7.0f) %8.3f (%6.3f .. %6.3f) %8.2f %%\n", "", "helper", helper_cycles.median,
-                    helper_cycles.low, helper_cycles.high, helper_time.median, helper_time.low, helper_time.high, dearer);
+                    bare_cycles.median, bare_cycles.low, bare_cycles.high, bare_time.median, bare_time.low,
+                    bare_time.high);
+        std::printf("%-16s %-6s %9.0f (%7.0f .. %7.0f) %8.3f (%6.3f .. %6.3f) %8.2f %%\n", "", "helper",
+                    helper_cycles.median, helper_cycles.low, helper_cycles.high, helper_time.median, helper_time.low,
+                    helper_time.high, dearer);
         results.push_back({{"launch", to_string(f.launched)},
                            {"bare", {{"cycles", to_json(bare_cycles)}, {"microseconds", to_json(bare_time)}}},
                            {"helper", {{"cycles", to_json(helper_cycles)}, {"microseconds", to_json(helper_time)}}},
                            {"helper_dearer_percent", dearer}});
     }
     static_cast<void>(cudaFree(memory));
-    std::printf("\n%s: a helper may be %.0f %% dearer than the bare form\n", within_target ? "within the target" : "OVER THE TARGET",
-                target_percent);
+    std::printf("\n%s: a helper may be %.0f %% dearer than the bare form\n",
+                within_target ? "within the target" : "OVER THE TARGET", target_percent);
 
     if (!o.json.empty()) {
-        const nlohmann::json record = {{"benchmark", "launch_cost"},
-                                       {"machine", host_name()},
-                                       {"date", now_utc()},
-                                       {"command", command},
-                                       {"gpu", properties.name},
-                                       {"compute_capability", std::to_string(properties.major) + "." + std::to_string(properties.minor)},
-                                       {"cuda_runtime", runtime},
-                                       {"cuda_driver", driver},
-                                       {"pending_launches", pending_limit},
-                                       {"children", o.children},
-                                       {"runs", o.runs},
-                                       {"target_percent", target_percent},
-                                       {"results", results}};
+        const nlohmann::json record = {
+            {"benchmark", "launch_cost"},
+            {"machine", host_name()},
+            {"date", now_utc()},
+            {"command", command},
+            {"gpu", properties.name},
+            {"compute_capability", std::to_string(properties.major) + "." + std::to_string(properties.minor)},
+            {"cuda_runtime", runtime},
+            {"cuda_driver", driver},
+            {"pending_launches", pending_limit},
+            {"children", o.children},
+            {"runs", o.runs},
+            {"target_percent", target_percent},
+            {"results", results}};
         std::ofstream file(o.json);
         file << record.dump(2) << '\n';
         if (!file.flush()) throw std::runtime_error("--json " + o.json + ": the file cannot be written");

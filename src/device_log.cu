@@ -19,8 +19,8 @@ constexpr unsigned kinds = 128;        // of failures that are told apart
 constexpr unsigned file_length = 160;  // characters kept of a path: its end, which tells more than its beginning
 constexpr unsigned name_length = 64;   // characters kept of a kernel's name: its beginning
 
-// What is known of one kind of failure: written once, by the thread that finds the kind new. Text is copied into it because the
-// host cannot read a string literal of device code through its pointer.
+// What is known of one kind of failure: written once, by the thread that finds the kind new. Text is copied into it
+// because the host cannot read a string literal of device code through its pointer.
 struct kind_record {
     char file[file_length];
     char kernel[name_length];
@@ -32,12 +32,13 @@ struct kind_record {
     device_call call;
 };
 
-// The counters only ever grow. The host remembers how far it has read, and so needs to clear nothing: a failure logged by another
-// stream while the host reads is not lost, it is read the next time. `failed` is raised last, after all the rest that belongs to
-// the same failure, so a host that finds it unchanged has nothing new to read.
-struct log_head {                   // all that the host reads as long as nothing new has failed
-    unsigned long long failed;      // all failed calls
-    unsigned long long generation;  // written by the host, 0 before: a log that cudaDeviceReset has made anew is told from the old
+// The counters only ever grow. The host remembers how far it has read, and so needs to clear nothing: a failure logged
+// by another stream while the host reads is not lost, it is read the next time. `failed` is raised last, after all the
+// rest that belongs to the same failure, so a host that finds it unchanged has nothing new to read.
+struct log_head {               // all that the host reads as long as nothing new has failed
+    unsigned long long failed;  // all failed calls
+    // Written by the host, 0 before: so a log that cudaDeviceReset has made anew is told from the old one.
+    unsigned long long generation;
 };
 
 struct log_counters {
@@ -51,7 +52,8 @@ struct log_counters {
 __device__ log_counters counters;
 __device__ kind_record records[kinds];
 
-// FNV-1a over 64 bits: two kinds that are told apart by nothing but their key must not meet, and these practically never do.
+// FNV-1a over 64 bits: two kinds that are told apart by nothing but their key must not meet, and these practically
+// never do.
 struct hash {
     unsigned long long value = 14695981039346656037ull;
 
@@ -83,8 +85,9 @@ __device__ void copy_text(char* to, unsigned room, const char* from) {
 namespace detail {
 
 __device__ __noinline__ void add_to_device_log(device_call call, cudaError_t code, const char* file, unsigned line,
-                                               const char* kernel_name, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                                               unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes) {
+                                               const char* kernel_name, unsigned grid_x, unsigned grid_y,
+                                               unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                                               unsigned shared_bytes) {
     if (file == nullptr) file = "";
     if (kernel_name == nullptr) kernel_name = "";
     hash identity;
@@ -177,14 +180,14 @@ void check_device_launches_on(cudaStream_t stream, source_place place) {
         const std::lock_guard<std::mutex> lock(the_reader().mutex);
         already_read& before = the_reader().devices[device];
         if (head.generation == 0 || head.generation != before.generation) {
-            // Perhaps the first check since the program began or the device was reset. Perhaps another thread has come first.
+            // Perhaps the first check since the start or a reset of the device; perhaps another thread was first.
             read(head, counters_there, sizeof head, stream, place);
             if (head.generation == 0 || head.generation != before.generation) {
                 before = already_read{};
                 before.generation = ++the_reader().generations;
                 void* const generation_there = static_cast<char*>(counters_there) + offsetof(log_head, generation);
-                check(cudaMemcpyAsync(generation_there, &before.generation, sizeof before.generation, cudaMemcpyHostToDevice,
-                                      stream),
+                check(cudaMemcpyAsync(generation_there, &before.generation, sizeof before.generation,
+                                      cudaMemcpyHostToDevice, stream),
                       doing, place);
                 check(cudaStreamSynchronize(stream), doing, place);
             }
@@ -222,8 +225,9 @@ void check_device_launches_on(cudaStream_t stream, source_place place) {
             failure.file = record.file;
             failure.line = record.line;
             failure.kernel = record.kernel;
-            failure.first_shape = shape(dimensions(record.grid[0], record.grid[1], record.grid[2]),
-                                        dimensions(record.block[0], record.block[1], record.block[2]), record.shared_bytes);
+            failure.first_shape =
+                shape(dimensions(record.grid[0], record.grid[1], record.grid[2]),
+                      dimensions(record.block[0], record.block[1], record.block[2]), record.shared_bytes);
             failure.count = count;
             failures.push_back(std::move(failure));
         }
@@ -267,7 +271,8 @@ bool loses_a_launch(const device_failure& failure) {
     return failure.call == device_call::launch || failure.call == device_call::tail_launch;
 }
 
-std::string describe(const std::vector<device_failure>& failures, std::uint64_t failed_calls, std::uint64_t pending_limit) {
+std::string describe(const std::vector<device_failure>& failures, std::uint64_t failed_calls,
+                     std::uint64_t pending_limit) {
     std::uint64_t lost = 0;
     std::uint64_t listed = 0;
     for (const device_failure& failure : failures) {
@@ -277,7 +282,8 @@ std::string describe(const std::vector<device_failure>& failures, std::uint64_t 
     std::string text = "dynpar: " + std::to_string(lost) + " launches in device code did not run";
     if (listed != lost) text += ", " + std::to_string(listed - lost) + " other calls failed";
     for (const device_failure& failure : failures) text += "\n  " + dynpar::describe(failure, pending_limit);
-    if (failed_calls > listed) text += "\n  and " + std::to_string(failed_calls - listed) + " more calls of further kinds";
+    if (failed_calls > listed)
+        text += "\n  and " + std::to_string(failed_calls - listed) + " more calls of further kinds";
     return text;
 }
 
@@ -291,8 +297,9 @@ device_launch_error::device_launch_error(std::vector<device_failure> failures, s
       pending_limit_(pending_limit) {}
 
 std::uint64_t device_launch_error::lost_launches() const {
-    return std::accumulate(failures_.begin(), failures_.end(), std::uint64_t{0},
-                           [](std::uint64_t sum, const device_failure& f) { return sum + (loses_a_launch(f) ? f.count : 0); });
+    return std::accumulate(
+        failures_.begin(), failures_.end(), std::uint64_t{0},
+        [](std::uint64_t sum, const device_failure& f) { return sum + (loses_a_launch(f) ? f.count : 0); });
 }
 
 }  // namespace dynpar

@@ -30,20 +30,21 @@ constexpr std::array<device_limit, 5> device_limit_list = {{
     {"printf_bytes", cudaLimitPrintfFifoSize, &limits::printf_bytes},
 }};
 
-// In the order in which they are set: heap and printf buffer can only be set before the first kernel that uses them, so they come
-// before everything that may run kernels; the device runtime's come last, when the stack size that their memory depends on is
-// settled.
+// In the order in which they are set: heap and printf buffer can only be set before the first kernel that uses them, so
+// they come before everything that may run kernels; the device runtime's come last, when the stack size that their
+// memory depends on is settled.
 constexpr std::array<unsigned, 5> setting_order = {3, 4, 2, 0, 1};
 
 __global__ void probe_child() {}
 
 __global__ void probe_parent() { probe_child<<<1, 1>>>(); }
 
-// The driver allocates stacks at a launch, and what the device runtime needs for its limits at the first launch of a kernel that
-// itself launches. So memory is measured after such a launch, or the cost would not show.
+// The driver allocates stacks at a launch, and what the device runtime needs for its limits at the first launch of a
+// kernel that itself launches. So memory is measured after such a launch, or the cost would not show.
 cudaError_t run_probe() {
     // Not <<<>>>: an error that an earlier call of the program left behind is not the probe's.
-    cudaError_t code = cudaLaunchKernel(reinterpret_cast<const void*>(&probe_parent), dim3(1), dim3(1), nullptr, 0, nullptr);
+    cudaError_t code =
+        cudaLaunchKernel(reinterpret_cast<const void*>(&probe_parent), dim3(1), dim3(1), nullptr, 0, nullptr);
     if (code == cudaSuccess) code = cudaDeviceSynchronize();
     if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
     return code;
@@ -75,20 +76,21 @@ std::string quoted(cudaError_t code) {
 // Why the device did not take a limit and what that means, in a sentence.
 std::string explain(const device_limit& limit, cudaError_t code) {
     if (limit.id == cudaLimitDevRuntimeSyncDepth && code == cudaErrorUnsupportedLimit) {
-        return "this GPU's device runtime has no synchronization depth, nor cudaDeviceSynchronize in device code; the value still "
-               "bounds wait() on the queue and host engines";
+        return "this GPU's device runtime has no synchronization depth, nor cudaDeviceSynchronize in device code; the "
+               "value still bounds wait() on the queue and host engines";
     }
     if (code == cudaErrorUnsupportedLimit) return "this GPU has no such limit (" + quoted(code) + ")";
     if (code == cudaErrorMemoryAllocation) {
-        return "the device has too little free memory for it (" + quoted(code) + "); ask for less, or free device memory first";
+        return "the device has too little free memory for it (" + quoted(code) +
+               "); ask for less, or free device memory first";
     }
-    if (code == cudaErrorInvalidValue &&
-        (limit.id == cudaLimitMallocHeapSize || limit.id == cudaLimitPrintfFifoSize)) {
+    if (code == cudaErrorInvalidValue && (limit.id == cudaLimitMallocHeapSize || limit.id == cudaLimitPrintfFifoSize)) {
         return std::string("CUDA takes it only before the first kernel of the process that uses ") +
                (limit.id == cudaLimitMallocHeapSize ? "the device heap" : "printf") + " (" + quoted(code) +
                "); set it at the start of the program";
     }
-    if (code == cudaErrorInvalidValue) return "the device does not accept this value (" + quoted(code) + "); ask for less";
+    if (code == cudaErrorInvalidValue)
+        return "the device does not accept this value (" + quoted(code) + "); ask for less";
     return std::string(cudaGetErrorString(code)) + " (" + quoted(code) + ")";
 }
 
@@ -123,7 +125,8 @@ limit_result set(const device_limit& limit, std::size_t asked, std::size_t& free
 std::string bytes_for_people(std::ptrdiff_t bytes) {
     char text[64];
     const double mebibytes = static_cast<double>(bytes < 0 ? -bytes : bytes) / (1024.0 * 1024.0);
-    std::snprintf(text, sizeof text, bytes < 0 ? "%.1f MiB of device memory given back" : "%.1f MiB of device memory", mebibytes);
+    std::snprintf(text, sizeof text, bytes < 0 ? "%.1f MiB of device memory given back" : "%.1f MiB of device memory",
+                  mebibytes);
     return text;
 }
 
@@ -168,10 +171,12 @@ scoped_limits::scoped_limits(const limits& wanted) {
 scoped_limits::~scoped_limits() {
     try {
         for (const limit_result& result : apply(before_)) {
-            if (!result.refused.empty()) std::fprintf(stderr, "dynpar: restoring a limit: %s\n", describe(result).c_str());
+            if (!result.refused.empty())
+                std::fprintf(stderr, "dynpar: restoring a limit: %s\n", describe(result).c_str());
         }
     } catch (const cuda_error&) {
-        // A kernel broke in between: the context is lost, its limits with it, and whoever waited for that kernel was told.
+        // A kernel broke in between: the context is lost, its limits with it, and whoever waited for that kernel was
+        // told.
     }
 }
 

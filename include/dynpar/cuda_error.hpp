@@ -11,20 +11,24 @@
 
 namespace dynpar {
 
-/// What to do about a CUDA error, in a clause without a full stop; "" where there is nothing useful to say. Of error codes in
-/// general: cudaError in the CUDA Runtime API reference.
+/// What to do about a CUDA error, in a clause without a full stop; "" where there is nothing useful to say. Of error
+/// codes in general: cudaError in the CUDA Runtime API reference.
 inline const char* advice(cudaError_t code) {
     switch (code) {
         case cudaErrorInvalidConfiguration:
         case cudaErrorLaunchOutOfResources:
-            return "give at least 1 block and 1 to 1024 threads (64 along z), and no more registers and shared memory than the "
-                   "device has for a block";
+            return "give at least 1 block and 1 to 1024 threads (64 along z), and no more registers and shared memory "
+                   "than the device has for a block";
         case cudaErrorLaunchPendingCountExceeded:
-            return "raise limits::pending_launches (cudaLimitDevRuntimePendingLaunchCount), or launch fewer and larger grids";
-        case cudaErrorLaunchMaxDepthExceeded: return "check the recursion's stop condition, or launch from a tail launch";
-        case cudaErrorSyncDepthExceeded: return "raise limits::sync_depth (cudaLimitDevRuntimeSyncDepth), or use a tail launch";
+            return "raise limits::pending_launches (cudaLimitDevRuntimePendingLaunchCount), or launch fewer and larger "
+                   "grids";
+        case cudaErrorLaunchMaxDepthExceeded:
+            return "check the recursion's stop condition, or launch from a tail launch";
+        case cudaErrorSyncDepthExceeded:
+            return "raise limits::sync_depth (cudaLimitDevRuntimeSyncDepth), or use a tail launch";
         case cudaErrorNotSupported:
-            return "this build's device runtime cannot do it: tail launches need the device runtime of CUDA 12 and newer";
+            return "this build's device runtime cannot do it: tail launches need the device runtime of CUDA 12 and "
+                   "newer";
         case cudaErrorMemoryAllocation: return "free device memory, or lower the limits that take it";
         case cudaErrorInvalidDeviceFunction:
         case cudaErrorNoKernelImageForDevice:
@@ -33,7 +37,8 @@ inline const char* advice(cudaError_t code) {
             return "use a stream or event on the device, and in the block, that made it, and while it exists";
         case cudaErrorNoDevice: return "run on a machine with an NVIDIA GPU, or use the host engine";
         case cudaErrorInsufficientDriver:
-            return "there is no NVIDIA driver here, or one older than the CUDA Toolkit: install a newer one, or use the host engine";
+            return "there is no NVIDIA driver here, or one older than the CUDA Toolkit: install a newer one, or use "
+                   "the host engine";
         case cudaErrorDevicesUnavailable: return "end the program that holds the GPU, or choose another GPU";
         case cudaErrorIllegalAddress:
         case cudaErrorMisalignedAddress:
@@ -42,25 +47,26 @@ inline const char* advice(cudaError_t code) {
         case cudaErrorIllegalInstruction:
         case cudaErrorInvalidPc:
         case cudaErrorLaunchFailure:
-            return "a kernel broke, perhaps a nested one; find it with compute-sanitizer. The CUDA context is lost: start the "
-                   "process anew";
-        case cudaErrorAssert: return "an assertion failed in a kernel. The CUDA context is lost: start the process anew";
+            return "a kernel broke, perhaps a nested one; find it with compute-sanitizer. The CUDA context is lost: "
+                   "start the process anew";
+        case cudaErrorAssert:
+            return "an assertion failed in a kernel. The CUDA context is lost: start the process anew";
         default: return "";
     }
 }
 
 /// Thrown by dynpar's host functions when a CUDA call fails. `what()` is one line:
-/// "pipeline.cu:42: launch of child <<<1, 0>>>: cudaErrorInvalidConfiguration (9): invalid configuration argument; give at ...".
+/// "pipeline.cu:42: launch of child <<<1, 0>>>: cudaErrorInvalidConfiguration (9): invalid configuration; give ...".
 class cuda_error : public std::runtime_error {
 public:
     cuda_error(cudaError_t code, std::string doing, source_place place)
         : std::runtime_error(describe(code, doing, place)), code_(code), doing_(std::move(doing)), place_(place) {}
 
-    cudaError_t code() const { return code_; }                         ///< never cudaSuccess
-    const char* name() const { return cudaGetErrorName(code_); }       ///< "cudaErrorInvalidConfiguration"
-    const std::string& doing() const { return doing_; }                ///< what was being done: "launch of child <<<1, 0>>>"
-    source_place place() const { return place_; }                      ///< where that was written
-    const char* advice() const { return dynpar::advice(code_); }       ///< what to do about it, or ""
+    cudaError_t code() const { return code_; }                    ///< never cudaSuccess
+    const char* name() const { return cudaGetErrorName(code_); }  ///< "cudaErrorInvalidConfiguration"
+    const std::string& doing() const { return doing_; }           ///< what was being done: "launch of child <<<1, 0>>>"
+    source_place place() const { return place_; }                 ///< where that was written
+    const char* advice() const { return dynpar::advice(code_); }  ///< what to do about it, or ""
 
 private:
     static std::string describe(cudaError_t code, const std::string& doing, source_place place) {
@@ -76,9 +82,9 @@ private:
     source_place place_;
 };
 
-/// Throws `cuda_error` unless `code` is cudaSuccess. `doing` says what was tried ("copy of the result"), `place` is the caller's.
-/// Takes the error out of the CUDA runtime too, so that no later and innocent call reports it again; after a kernel fault the
-/// runtime keeps reporting it all the same, because the context is lost.
+/// Throws `cuda_error` unless `code` is cudaSuccess. `doing` says what was tried ("copy of the result"), `place` is the
+/// caller's. Takes the error out of the CUDA runtime too, so that no later and innocent call reports it again; after a
+/// kernel fault the runtime keeps reporting it all the same, because the context is lost.
 inline void check(cudaError_t code, const char* doing, source_place place = source_place::here()) {
     if (code == cudaSuccess) return;
     static_cast<void>(cudaGetLastError());

@@ -42,12 +42,12 @@ struct device_failure {
     std::uint64_t count = 0;                 ///< how many calls
 };
 
-/// One line: "347000 x launch of child <<<1, 256>>> at sum.cu:42: cudaErrorLaunchPendingCountExceeded (69), the limit in force is
-/// 2048; raise ...". `pending_limit`: the limit on pending launches in force, 0 if unknown.
+/// One line: "347000 x launch of child <<<1, 256>>> at sum.cu:42: cudaErrorLaunchPendingCountExceeded (69), the limit
+/// in force is 2048; raise ...". `pending_limit`: the limit on pending launches in force, 0 if unknown.
 std::string describe(const device_failure& failure, std::uint64_t pending_limit);
 
-/// Thrown by `check_device_launches` and `synchronize` when calls in device code failed. Above all, a launch that failed did not
-/// run: results are not to be trusted.
+/// Thrown by `check_device_launches` and `synchronize` when calls in device code failed. Above all, a launch that
+/// failed did not run: results are not to be trusted.
 class device_launch_error : public std::runtime_error {
 public:
     device_launch_error(std::vector<device_failure> failures, std::uint64_t failed_calls, std::uint64_t pending_limit);
@@ -67,11 +67,12 @@ private:
     std::uint64_t pending_limit_;
 };
 
-/// Reads what device calls have logged on the current device since the last check. Throws `device_launch_error` if anything has;
-/// each failure is thrown once, on whichever thread checks first. Failures of grids that are still running belong to a later
-/// check, so wait for the work first (or use `synchronize(stream)`); work on other streams is not waited for.
-/// Throws `cuda_error` if the log cannot be read: after a kernel fault the device's memory is lost, and the log with it.
-/// Costs one copy of 16 bytes from the device as long as nothing new has failed. Needs `dynpar::dynpar`.
+/// Reads what device calls have logged on the current device since the last check. Throws `device_launch_error` if
+/// anything has; each failure is thrown once, on whichever thread checks first. Failures of grids that are still
+/// running belong to a later check, so wait for the work first (or use `synchronize(stream)`); work on other streams is
+/// not waited for. Throws `cuda_error` if the log cannot be read: after a kernel fault the device's memory is lost, and
+/// the log with it. Costs one copy of 16 bytes from the device as long as nothing new has failed. Needs
+/// `dynpar::dynpar`.
 void check_device_launches(source_place place = source_place::here());
 
 namespace detail {

@@ -59,10 +59,12 @@ private:
     std::unique_ptr<CUevent_st, close> handle_;
 };
 
-/// Milliseconds from one event to another, both made with `event_timing::on`, recorded and complete. Throws `cuda_error`.
+/// Milliseconds from one event to another, both made with `event_timing::on`, recorded and complete. Throws
+/// `cuda_error`.
 inline float milliseconds_between(event_view begin, event_view end, source_place place = source_place::here()) {
     float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, begin.handle(), end.handle()), "reading the time between two events", place);
+    check(cudaEventElapsedTime(&milliseconds, begin.handle(), end.handle()), "reading the time between two events",
+          place);
     return milliseconds;
 }
 
@@ -88,8 +90,8 @@ private:
     cudaEvent_t handle_;
 };
 
-/// Owns an event of the block that made it, without timing (device events have none). For the threads of that block alone.
-/// Move-only.
+/// Owns an event of the block that made it, without timing (device events have none). For the threads of that block
+/// alone. Move-only.
 class event {
 public:
     /// A failure is logged and kept in `error()`; whatever is then done with the event fails.
@@ -139,7 +141,8 @@ private:
 __device__ inline cudaError_t stream_view::wait(event_view recorded, source_place place) const {
     const bool usable = recorded.handle() != nullptr && handle_ != detail::no_stream();
     return detail::logged(device_call::wait_event,
-                          usable ? cudaStreamWaitEvent(handle_, recorded.handle(), 0) : cudaErrorInvalidResourceHandle, place);
+                          usable ? cudaStreamWaitEvent(handle_, recorded.handle(), 0) : cudaErrorInvalidResourceHandle,
+                          place);
 }
 
 __device__ inline cudaError_t stream::wait(event_view recorded, source_place place) const {

@@ -17,8 +17,8 @@
 #include "stream.cuh"
 
 /// DYNPAR_OLD_DEVICE_RUNTIME is 1 while device code is compiled for CUDA's first device runtime: the macro
-/// CUDA_FORCE_CDP1_IF_SUPPORTED and compute capability below 9.0. It has cudaDeviceSynchronize in device code, and has neither
-/// the fire-and-forget nor the tail launch stream.
+/// CUDA_FORCE_CDP1_IF_SUPPORTED and compute capability below 9.0. It has cudaDeviceSynchronize in device code, and has
+/// neither the fire-and-forget nor the tail launch stream.
 #if defined(CUDA_FORCE_CDP1_IF_SUPPORTED) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define DYNPAR_OLD_DEVICE_RUNTIME 1
 #else
@@ -31,8 +31,8 @@ namespace detail {
 template <class... Types>
 struct type_list {};
 
-/// Stops the compilation with a sentence where the kernel does not take the arguments. True if it does, so that the caller can
-/// leave out the code that would only add pages of errors to the sentence.
+/// Stops the compilation with a sentence where the kernel does not take the arguments. True if it does, so that the
+/// caller can leave out the code that would only add pages of errors to the sentence.
 template <class... Params, class... Args>
 DYNPAR_FUNCTION constexpr bool check_arguments(type_list<Params...>, type_list<Args...>) {
     constexpr bool right_number = sizeof...(Params) == sizeof...(Args);
@@ -42,7 +42,8 @@ DYNPAR_FUNCTION constexpr bool check_arguments(type_list<Params...>, type_list<A
         static_assert(right_types, "dynpar: an argument of the launch does not convert to the kernel's parameter type");
         constexpr bool copyable = (std::is_trivially_copyable_v<Params> && ...);
         static_assert(copyable,
-                      "dynpar: every kernel argument must be trivially copyable: a launch copies its bytes. Pass a pointer instead");
+                      "dynpar: every kernel argument must be trivially copyable: a launch copies its bytes. Pass a "
+                      "pointer instead");
         return right_types && copyable;
     } else {
         return false;
@@ -51,15 +52,16 @@ DYNPAR_FUNCTION constexpr bool check_arguments(type_list<Params...>, type_list<A
 
 /// "launch of child <<<1, 32>>>".
 inline std::string describe_launch(const launch_configuration& c) {
-    return std::string("launch of ") + (c.kernel_name != nullptr ? c.kernel_name : "a kernel") + " " + to_string(c.shape());
+    return std::string("launch of ") + (c.kernel_name != nullptr ? c.kernel_name : "a kernel") + " " +
+           to_string(c.shape());
 }
 
 }  // namespace detail
 
-/// Launches a kernel from the host: `launch(stream, {blocks, threads, shared_bytes}, kernel, args...)`. Asynchronous. Each argument
-/// is converted to the kernel's own parameter type. Returns when the launch is accepted; throws `cuda_error` (code, name, and the
-/// place where the configuration was written) if it is not. An error of a kernel launched before may show here too.
-/// A kernel that is a template is given with its arguments: `scale<float>`.
+/// Launches a kernel from the host: `launch(stream, {blocks, threads, shared_bytes}, kernel, args...)`. Asynchronous.
+/// Each argument is converted to the kernel's own parameter type. Returns when the launch is accepted; throws
+/// `cuda_error` (code, name, and the place where the configuration was written) if it is not. An error of a kernel
+/// launched before may show here too. A kernel that is a template is given with its arguments: `scale<float>`.
 template <class... Params, class... Args>
 void launch(stream_view s, const launch_configuration& c, void (*kernel)(Params...), Args&&... args) {
     if constexpr (detail::check_arguments(detail::type_list<Params...>{}, detail::type_list<Args&&...>{})) {
@@ -85,8 +87,8 @@ using dynpar::detail::logged;
 using dynpar::detail::no_stream;
 using dynpar::detail::type_list;
 
-/// The stream for a child that nothing waits for but the parent's completion. The old device runtime has none: there it is the
-/// block's default stream, which keeps the order of the launches on top.
+/// The stream for a child that nothing waits for but the parent's completion. The old device runtime has none: there it
+/// is the block's default stream, which keeps the order of the launches on top.
 __device__ __forceinline__ cudaStream_t fire_and_forget_stream() {
 #if DYNPAR_OLD_DEVICE_RUNTIME
     return nullptr;
@@ -109,11 +111,11 @@ __device__ __forceinline__ cudaStream_t tail_launch_stream() {
 }
 #endif
 
-/// Launches and returns the error; logs nothing. The error is the launching thread's last error, so one that this thread left
-/// behind by a call that nobody checked is taken for this launch's.
+/// Launches and returns the error; logs nothing. The error is the launching thread's last error, so one that this
+/// thread left behind by a call that nobody checked is taken for this launch's.
 template <class... Params, class... Args>
-__device__ __forceinline__ cudaError_t try_launch(const launch_configuration& c, cudaStream_t s, void (*kernel)(Params...),
-                                                  Args&&... args) {
+__device__ __forceinline__ cudaError_t try_launch(const launch_configuration& c, cudaStream_t s,
+                                                  void (*kernel)(Params...), Args&&... args) {
     if constexpr (check_arguments(type_list<Params...>{}, type_list<Args&&...>{})) {
         kernel<<<static_cast<::dim3>(c.grid), static_cast<::dim3>(c.block), c.shared_bytes, s>>>(
             static_cast<Params>(static_cast<Args&&>(args))...);
@@ -125,7 +127,8 @@ __device__ __forceinline__ cudaError_t try_launch(const launch_configuration& c,
 
 /// As `try_launch`, in the tail launch stream; cudaErrorNotSupported on the old device runtime.
 template <class... Params, class... Args>
-__device__ __forceinline__ cudaError_t try_tail_launch(const launch_configuration& c, void (*kernel)(Params...), Args&&... args) {
+__device__ __forceinline__ cudaError_t try_tail_launch(const launch_configuration& c, void (*kernel)(Params...),
+                                                       Args&&... args) {
 #if DYNPAR_OLD_DEVICE_RUNTIME
     static_cast<void>(check_arguments(type_list<Params...>{}, type_list<Args&&...>{}));
     return cudaErrorNotSupported;
@@ -136,18 +139,20 @@ __device__ __forceinline__ cudaError_t try_tail_launch(const launch_configuratio
 
 }  // namespace detail
 
-/// Launches a child grid, fire and forget: `device::launch({blocks, threads}, kernel, args...)`. It may begin at once, in no order
-/// with others; the parent grid is not complete before it. It sees what the calling thread wrote before, and what its block wrote
-/// before a __syncthreads() that the thread has passed. Every calling thread launches a grid of its own.
-/// A failure (the child does not run) is returned, and logged for `check_device_launches` on the host.
+/// Launches a child grid, fire and forget: `device::launch({blocks, threads}, kernel, args...)`. It may begin at once,
+/// in no order with others; the parent grid is not complete before it. It sees what the calling thread wrote before,
+/// and what its block wrote before a __syncthreads() that the thread has passed. Every calling thread launches a grid
+/// of its own. A failure (the child does not run) is returned, and logged for `check_device_launches` on the host.
 template <class... Params, class... Args>
-__device__ __forceinline__ cudaError_t launch(const launch_configuration& c, void (*kernel)(Params...), Args&&... args) {
-    return detail::logged(
-        device_call::launch,
-        detail::try_launch(c, detail::fire_and_forget_stream(), kernel, static_cast<Args&&>(args)...), c);
+__device__ __forceinline__ cudaError_t launch(const launch_configuration& c, void (*kernel)(Params...),
+                                              Args&&... args) {
+    return detail::logged(device_call::launch,
+                          detail::try_launch(c, detail::fire_and_forget_stream(), kernel, static_cast<Args&&>(args)...),
+                          c);
 }
 
-/// The same, in order after all that was given to the stream before. `device::stream_view()` is the block's default stream.
+/// The same, in order after all that was given to the stream before. `device::stream_view()` is the block's default
+/// stream.
 template <class... Params, class... Args>
 __device__ __forceinline__ cudaError_t launch(stream_view s, const launch_configuration& c, void (*kernel)(Params...),
                                               Args&&... args) {
@@ -158,13 +163,15 @@ __device__ __forceinline__ cudaError_t launch(stream_view s, const launch_config
                           c);
 }
 
-/// Launches a grid that begins when the calling grid and all that was launched from it is complete, and sees all they wrote.
-/// Several of one grid run one after another, in the order of the calls. This is what is left of a device-side
+/// Launches a grid that begins when the calling grid and all that was launched from it is complete, and sees all they
+/// wrote. Several of one grid run one after another, in the order of the calls. This is what is left of a device-side
 /// cudaDeviceSynchronize: move the code after it into a kernel of its own.
 /// A failure is returned and logged. Old device runtime (see DYNPAR_OLD_DEVICE_RUNTIME): cudaErrorNotSupported.
 template <class... Params, class... Args>
-__device__ __forceinline__ cudaError_t tail_launch(const launch_configuration& c, void (*kernel)(Params...), Args&&... args) {
-    return detail::logged(device_call::tail_launch, detail::try_tail_launch(c, kernel, static_cast<Args&&>(args)...), c);
+__device__ __forceinline__ cudaError_t tail_launch(const launch_configuration& c, void (*kernel)(Params...),
+                                                   Args&&... args) {
+    return detail::logged(device_call::tail_launch, detail::try_tail_launch(c, kernel, static_cast<Args&&>(args)...),
+                          c);
 }
 
 }  // namespace device

@@ -21,8 +21,8 @@ struct launch_configuration {
                                                    source_place written = source_place::here())
         : grid(grid_size), block(block_size), shared_bytes(shared), place(written) {}
 
-    /// The same configuration for a kernel of this name: `{1, 32}` becomes `launch_configuration(1, 32).named("child")`. The
-    /// compiler does not tell a program the name of a `__global__` function. A string literal, or text that lives as long as
+    /// The same configuration for a kernel of this name: `launch_configuration(1, 32).named("child")`. The compiler
+    /// does not tell a program the name of a `__global__` function. A string literal, or text that lives as long as
     /// the configuration.
     DYNPAR_FUNCTION constexpr launch_configuration named(const char* name) const {
         launch_configuration copy = *this;

@@ -5,8 +5,8 @@
 
 namespace dynpar {
 
-/// A file and a line. As a last parameter `source_place place = source_place::here()` it is where the caller wrote the call, in
-/// host and in device code alike; C++17 has no std::source_location.
+/// A file and a line. As a last parameter `source_place place = source_place::here()` it is where the caller wrote the
+/// call, in host and in device code alike; C++17 has no std::source_location.
 struct source_place {
     const char* file = "";  ///< as the compiler was given it; a string literal
     unsigned line = 0;      ///< from 1; 0 where the place is not known

@@ -1,4 +1,4 @@
-// Streams: of the host, and of a block in device code. Two different types, because neither may be used in the other's place.
+// Streams, of the host and of a block in device code: two types, because neither may be used in the other's place.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,7 +21,7 @@ class event_view;
 class stream_view {
 public:
     constexpr stream_view() = default;
-    constexpr stream_view(cudaStream_t handle) : handle_(handle) {}  // CUDA's own handle is as good as a view: not explicit
+    constexpr stream_view(cudaStream_t handle) : handle_(handle) {}  // not explicit: CUDA's own handle is as good
     stream_view(int) = delete;             ///< a literal 0 would silently be the default stream: write stream_view()
     stream_view(std::nullptr_t) = delete;  ///< likewise
 
@@ -37,8 +37,8 @@ private:
     cudaStream_t handle_ = nullptr;
 };
 
-/// Owns a non-blocking host stream on the device that was current when it was made: it does not wait for CUDA's default stream,
-/// nor that for it. Move-only; what is in the stream when it is destroyed still runs.
+/// Owns a non-blocking host stream on the device that was current when it was made: it does not wait for CUDA's default
+/// stream, nor that for it. Move-only; what is in the stream when it is destroyed still runs.
 class stream {
 public:
     /// Throws `cuda_error` if there is no usable device.
@@ -63,8 +63,8 @@ private:
     std::unique_ptr<CUstream_st, close> handle_;
 };
 
-/// Waits until all that was given to the stream is complete, nested grids included, then checks what device code has logged.
-/// Throws `cuda_error` if a kernel broke, and `device_launch_error` if a call in device code failed (see
+/// Waits until all that was given to the stream is complete, nested grids included, then checks what device code has
+/// logged. Throws `cuda_error` if a kernel broke, and `device_launch_error` if a call in device code failed (see
 /// `check_device_launches`).
 inline void synchronize(stream_view s, source_place place = source_place::here()) {
     check(cudaStreamSynchronize(s.handle()), "waiting for a stream", place);
@@ -76,8 +76,8 @@ namespace device {
 
 class event_view;
 
-/// A stream of the calling block that somebody else owns; trivially copyable. Made without an argument it is the block's default
-/// stream, which all threads of the block share.
+/// A stream of the calling block that somebody else owns; trivially copyable. Made without an argument it is the
+/// block's default stream, which all threads of the block share.
 class stream_view {
 public:
     stream_view() = default;
@@ -87,15 +87,16 @@ public:
 
     __device__ constexpr cudaStream_t handle() const { return handle_; }
 
-    /// What is given to this stream from now on runs after the work recorded before the event. A failure is also logged.
+    /// What is given to this stream from now on runs after the work recorded before the event. A failure is also
+    /// logged.
     __device__ cudaError_t wait(event_view recorded, source_place place = source_place::here()) const;
 
 private:
     cudaStream_t handle_ = nullptr;
 };
 
-/// Owns a non-blocking stream of the block that made it. It and its views are for the threads of that block alone: not for
-/// children, other blocks or the host. Move-only; what is in the stream when it is destroyed still runs.
+/// Owns a non-blocking stream of the block that made it. It and its views are for the threads of that block alone: not
+/// for children, other blocks or the host. Move-only; what is in the stream when it is destroyed still runs.
 class stream {
 public:
     /// A failure is logged and kept in `error()`; whatever is then done with the stream fails.

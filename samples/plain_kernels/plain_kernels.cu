@@ -1,5 +1,6 @@
-// Nested parallelism with plain `__global__` kernels: recursion, what a child sees, and two streams with an event between them,
-// all by dynpar's launch helpers. The published programs, without the device-side cudaDeviceSynchronize that they rested on.
+// Nested parallelism with plain `__global__` kernels: recursion, what a child sees, and two streams with an event
+// between them, all by dynpar's launch helpers. The published programs, without the device-side cudaDeviceSynchronize
+// that they rested on.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -20,10 +21,10 @@ namespace {
 using dynpar::launch_configuration;
 namespace device = dynpar::device;
 
-constexpr unsigned data_size = 256;    // threads of a block, and elements of the data
+constexpr unsigned data_size = 256;     // threads of a block, and elements of the data
 constexpr unsigned deepest_level = 10;  // 1024 threads can be halved ten times
 
-// ---- Recursion: every thread greets, and the first thread of each block launches a child of one block with half the threads.
+// ---- Recursion: every thread greets, and each block's first thread launches one block with half the threads.
 
 __global__ void nested_hello_world(unsigned size, unsigned depth, unsigned* greetings) {
     printf("Recursion=%u: Hello World from thread %u block %u\n", depth, threadIdx.x, blockIdx.x);
@@ -32,7 +33,8 @@ __global__ void nested_hello_world(unsigned size, unsigned depth, unsigned* gree
     const unsigned half = size >> 1;
     if (threadIdx.x == 0) {
         // A failure need not be looked at here: it is logged, and synchronize() on the host throws it.
-        device::launch(launch_configuration(1, half).named("nested_hello_world"), nested_hello_world, half, depth + 1, greetings);
+        device::launch(launch_configuration(1, half).named("nested_hello_world"), nested_hello_world, half, depth + 1,
+                       greetings);
         printf("-------> nested execution depth: %u\n", depth + 1);
     }
 }
@@ -47,7 +49,8 @@ __global__ void add_one(int* data) {
 
 __global__ void multiply_by_two(int* data) { data[threadIdx.x] = data[threadIdx.x] * 2; }
 
-// What the published parent did after its cudaDeviceSynchronize(): here a grid of its own, which begins when the children are done.
+// What the published parent did after its cudaDeviceSynchronize(): here a grid of its own, which begins when the
+// children are done.
 __global__ void parent_end(const int* data, unsigned expected_factor, unsigned* wrong) {
     const int expected = static_cast<int>((threadIdx.x + 1) * expected_factor);
     if (data[threadIdx.x] != expected) atomicAdd(wrong, 1u);
@@ -55,10 +58,12 @@ __global__ void parent_end(const int* data, unsigned expected_factor, unsigned* 
 }
 
 // Launches `parent_end` for after the children that the calling thread has launched so far.
-__device__ void launch_parent_end(device::stream_view last, const int* data, unsigned expected_factor, unsigned* wrong) {
+__device__ void launch_parent_end(device::stream_view last, const int* data, unsigned expected_factor,
+                                  unsigned* wrong) {
     const launch_configuration c = launch_configuration(1, data_size).named("parent_end");
 #if DYNPAR_OLD_DEVICE_RUNTIME
-    device::launch(last, c, parent_end, data, expected_factor, wrong);  // no tail launch there: in the last child's stream then
+    // There is no tail launch there: in the last child's stream then.
+    device::launch(last, c, parent_end, data, expected_factor, wrong);
 #else
     static_cast<void>(last);
     device::tail_launch(c, parent_end, data, expected_factor, wrong);
@@ -116,30 +121,32 @@ device_array<T> make_zeros(std::size_t count) {
 template <class T>
 std::vector<T> to_host(const device_array<T>& array, std::size_t count) {
     std::vector<T> values(count);
-    dynpar::check(cudaMemcpy(values.data(), array.get(), count * sizeof(T), cudaMemcpyDeviceToHost), "copying a result");
+    dynpar::check(cudaMemcpy(values.data(), array.get(), count * sizeof(T), cudaMemcpyDeviceToHost),
+                  "copying a result");
     return values;
 }
 
 void run_nested_hello_world(const dynpar::stream& stream, unsigned blocks, unsigned threads) {
     std::printf("Execution Configuration: grid %u block %u\n", blocks, threads);
     const auto greetings = make_zeros<unsigned>(deepest_level + 1);
-    dynpar::launch(stream, launch_configuration(blocks, threads).named("nested_hello_world"), nested_hello_world, threads, 0u,
-                   greetings.get());
+    dynpar::launch(stream, launch_configuration(blocks, threads).named("nested_hello_world"), nested_hello_world,
+                   threads, 0u, greetings.get());
     dynpar::synchronize(stream);
 
     const std::vector<unsigned> counted = to_host(greetings, deepest_level + 1);
     for (unsigned depth = 0; depth <= deepest_level; ++depth) {
         const unsigned expected = blocks * (threads >> depth);
         if (counted[depth] != expected) {
-            throw samples::wrong_result(std::to_string(counted[depth]) + " greetings at nesting depth " + std::to_string(depth) +
-                                        " where " + std::to_string(expected) + " are right");
+            throw samples::wrong_result(std::to_string(counted[depth]) + " greetings at nesting depth " +
+                                        std::to_string(depth) + " where " + std::to_string(expected) + " are right");
         }
     }
 }
 
 using parent_kernel = void (*)(int*, unsigned*);
 
-// Runs one of the parents; its data must end as (i + 1) * factor, for the host and for the grid that came after the children.
+// Runs one of the parents; its data must end as (i + 1) * factor, for the host and for the grid that came after the
+// children.
 void run_parent(const dynpar::stream& stream, const char* name, parent_kernel kernel, int factor) {
     const auto data = make_zeros<int>(data_size);
     const auto wrong = make_zeros<unsigned>(1);
@@ -156,8 +163,8 @@ void run_parent(const dynpar::stream& stream, const char* name, parent_kernel ke
     for (unsigned i = 0; i < data_size; ++i) {
         const int expected = static_cast<int>(i + 1) * factor;
         if (result[i] != expected) {
-            throw samples::wrong_result(std::string(name) + ": element " + std::to_string(i) + " is " + std::to_string(result[i]) +
-                                        " where " + std::to_string(expected) + " is right");
+            throw samples::wrong_result(std::string(name) + ": element " + std::to_string(i) + " is " +
+                                        std::to_string(result[i]) + " where " + std::to_string(expected) + " is right");
         }
     }
     if (const unsigned unseen = to_host(wrong, 1)[0]; unseen != 0) {
@@ -169,9 +176,10 @@ void run_parent(const dynpar::stream& stream, const char* name, parent_kernel ke
 }  // namespace
 
 int main(int argc, char** argv) {
-    samples::command_line command("plain_kernels",
-                                  "Plain __global__ kernels that launch kernels: a recursion, what a child sees of its parent's "
-                                  "writes, and two streams with an event between them. Needs a GPU.");
+    samples::command_line command(
+        "plain_kernels",
+        "Plain __global__ kernels that launch kernels: a recursion, what a child sees of its parent's "
+        "writes, and two streams with an event between them. Needs a GPU.");
     std::string part = "all";
     std::int64_t blocks = 1;
     std::int64_t threads = 8;
@@ -184,7 +192,7 @@ int main(int argc, char** argv) {
         const dynpar::engine_choice choice = command.choose_engine(dynpar::built_engines{true, false});
         if (choice.kind != dynpar::engine_kind::cdp) {
             throw samples::input_error("plain __global__ kernels run on a GPU only; " + choice.why +
-                                       ". Run it on a machine with a GPU, with --engine auto or cdp");
+                                       "; run it on a machine with a GPU, with --engine auto or cdp");
         }
         command.say(choice.why);
 

@@ -1,5 +1,5 @@
-// Wrong uses of the launch helpers, one for each value of MISUSE. Each must stop the compilation with a sentence that a person
-// can act on: see CMakeLists.txt. With MISUSE 0 the file is right.
+// Wrong uses of the launch helpers, one for each value of MISUSE. Each must stop the compilation with a sentence that a
+// person can act on: see CMakeLists.txt. With MISUSE 0 the file is right.
 #include <string>
 
 #include <dynpar/launch.cuh>

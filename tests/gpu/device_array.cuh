@@ -18,7 +18,8 @@ public:
         dynpar::check(cudaMalloc(&memory, size * sizeof(T)), "allocating a test's memory");
         data_ = static_cast<T*>(memory);
         dynpar::check(cudaMemset(data_, 0, size * sizeof(T)), "clearing a test's memory");
-        dynpar::check(cudaDeviceSynchronize(), "clearing a test's memory");  // non-blocking streams do not wait for the memset
+        // Non-blocking streams do not wait for the memset.
+        dynpar::check(cudaDeviceSynchronize(), "clearing a test's memory");
     }
     ~device_array() { static_cast<void>(cudaFree(data_)); }
     device_array(const device_array&) = delete;
@@ -30,7 +31,8 @@ public:
     std::vector<T> to_vector() const {
         std::vector<T> host(size_);
         dynpar::check(cudaDeviceSynchronize(), "waiting for a test's kernels");
-        dynpar::check(cudaMemcpy(host.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost), "reading a test's memory");
+        dynpar::check(cudaMemcpy(host.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost),
+                      "reading a test's memory");
         return host;
     }
     T value() const { return to_vector().front(); }

@@ -28,7 +28,7 @@ __global__ void count(counter* ran) {
 
 __global__ void old_device_runtime(int* yes) { *yes = DYNPAR_OLD_DEVICE_RUNTIME; }
 
-// Whether device code here was compiled for the old device runtime, which only the device side of the compilation knows.
+// Whether device code here was compiled for the old device runtime; only the device side of the compilation knows.
 bool has_old_device_runtime() {
     const device_array<int> yes(1);
     dynpar::launch(dynpar::stream_view(), {1, 1}, old_device_runtime, yes.data());
@@ -77,9 +77,9 @@ __global__ void fill_shared(unsigned* bytes) {
 TEST_CASE("a host launch has the grid, block and shared memory of its configuration") {
     const dynpar::stream stream;
     const device_array<counter> ran(1);
-    dynpar::launch(stream, {{3, 2, 2}, {4, 4, 2}}, count, ran.data());  // one thread of each block has threadIdx.x 0, y and z
+    dynpar::launch(stream, {{3, 2, 2}, {4, 4, 2}}, count, ran.data());
     dynpar::synchronize(stream);
-    CHECK(ran.value() == 12 * 8);
+    CHECK(ran.value() == 12 * 8);  // 12 blocks, 4 * 2 threads of each with threadIdx.x 0
     const device_array<unsigned> bytes(1);
     dynpar::launch(stream, {1, 32, 1024}, fill_shared, bytes.data());
     dynpar::synchronize(stream);
@@ -107,7 +107,8 @@ TEST_CASE("a host launch that CUDA refuses throws code, name and place, and leav
         }
         CHECK(cudaPeekAtLastError() == cudaSuccess);
     }
-    CHECK_THROWS_AS(dynpar::launch(stream, {1, 32, 1 << 20}, count, ran.data()), dynpar::cuda_error);  // 1 MiB of shared memory
+    const unsigned too_much_shared = 1 << 20;
+    CHECK_THROWS_AS(dynpar::launch(stream, {1, 32, too_much_shared}, count, ran.data()), dynpar::cuda_error);
     dynpar::synchronize(stream);
     CHECK(ran.value() == 0);
 }
@@ -197,7 +198,7 @@ constexpr unsigned line_of_kinds = __LINE__ + 2;
 __global__ void fail_in_four_ways(counter* ran) {
     device::launch(launch_configuration(1, 0).named("first"), count, ran);
     device::launch(launch_configuration(1, 0).named("second"), count, ran);
-    for (unsigned i = 0; i < 2; ++i) device::launch(launch_configuration(1, 0).named(i == 0 ? "even" : "odd"), count, ran);
+    for (unsigned i = 0; i < 2; ++i) device::launch(launch_configuration(1, 0).named(i ? "b" : "a"), count, ran);
 }
 
 TEST_CASE("failures are told apart by place and by kernel name") {

@@ -23,7 +23,8 @@ std::size_t from_cuda(cudaLimit limit) {
 
 int compute_capability_major() {
     int major = 0;
-    dynpar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "asking for the compute capability");
+    dynpar::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0),
+                  "asking for the compute capability");
     return major;
 }
 

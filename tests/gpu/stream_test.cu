@@ -47,8 +47,8 @@ static_assert(std::is_convertible_v<device::event&, device::event_view>);
 
 template <class From, class To>
 constexpr bool strangers() {
-    return !std::is_constructible_v<From, To> && !std::is_constructible_v<To, From> && !std::is_convertible_v<From, To> &&
-           !std::is_convertible_v<To, From>;
+    return !std::is_constructible_v<From, To> && !std::is_constructible_v<To, From> &&
+           !std::is_convertible_v<From, To> && !std::is_convertible_v<To, From>;
 }
 static_assert(strangers<dynpar::stream, device::stream>() && strangers<dynpar::stream_view, device::stream_view>());
 static_assert(strangers<dynpar::stream, device::stream_view>() && strangers<dynpar::stream_view, device::stream>());

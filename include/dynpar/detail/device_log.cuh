@@ -1,4 +1,4 @@
-// The device's side of the log of failed device calls. Defined in src/device_log.cu: the log is one for the whole program.
+// The device's side of the log of failed device calls. Defined in src/device_log.cu: one log for the whole program.
 #pragma once
 
 #include "../device_log.hpp"
@@ -10,17 +10,17 @@
 namespace dynpar {
 namespace detail {
 
-// Adds one failed call to the log. Not inlined, and with nothing but values as parameters: that way a call that succeeds pays for
-// a comparison and nothing else.
-__device__ void add_to_device_log(device_call call, cudaError_t code, const char* file, unsigned line, const char* kernel_name,
-                                  unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                                  unsigned block_z, unsigned shared_bytes);
+// Adds one failed call to the log. Not inlined, and with nothing but values as parameters: that way a call that
+// succeeds pays for a comparison and nothing else.
+__device__ void add_to_device_log(device_call call, cudaError_t code, const char* file, unsigned line,
+                                  const char* kernel_name, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes);
 
 /// Logs `code` unless it is success, and hands it back.
 __device__ __forceinline__ cudaError_t logged(device_call call, cudaError_t code, const launch_configuration& c) {
     if (__builtin_expect(code != cudaSuccess, 0)) {
-        add_to_device_log(call, code, c.place.file, c.place.line, c.kernel_name, c.grid.x, c.grid.y, c.grid.z, c.block.x,
-                          c.block.y, c.block.z, c.shared_bytes);
+        add_to_device_log(call, code, c.place.file, c.place.line, c.kernel_name, c.grid.x, c.grid.y, c.grid.z,
+                          c.block.x, c.block.y, c.block.z, c.shared_bytes);
     }
     return code;
 }

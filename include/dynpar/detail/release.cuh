@@ -8,9 +8,9 @@
 namespace dynpar {
 namespace detail {
 
-/// Takes the result of a destroying call in a destructor, which cannot throw. An error of the handle itself (closed twice, another
-/// device's) goes to stderr: it is a bug of the program. The runtime being gone at exit and a context lost by a kernel fault are
-/// no news: the first is harmless, the second every other call reports.
+/// Takes the result of a destroying call in a destructor, which cannot throw. An error of the handle itself (closed
+/// twice, another device's) goes to stderr: it is a bug of the program. The runtime being gone at exit and a context
+/// lost by a kernel fault are no news: the first is harmless, the second every other call reports.
 inline void release(cudaError_t code, const char* what) noexcept {
     if (code == cudaSuccess || code == cudaErrorCudartUnloading) return;
     static_cast<void>(cudaGetLastError());
@@ -21,8 +21,8 @@ inline void release(cudaError_t code, const char* what) noexcept {
 }
 
 #if defined(__CUDACC__)
-/// Stands for "no stream" in device code, where a null handle is the default stream: what could not be made must not turn into
-/// another stream.
+/// Stands for "no stream" in device code, where a null handle is the default stream: what could not be made must not
+/// turn into another stream.
 __device__ inline cudaStream_t no_stream() { return reinterpret_cast<cudaStream_t>(~0ull); }
 #endif
 
