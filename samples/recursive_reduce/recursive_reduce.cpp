@@ -49,12 +49,11 @@ struct add_up {
     static constexpr const char* name = "add_up";
 
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, const int* sums, unsigned count, unsigned long long* total) const {
+    DYNPAR_FUNCTION void operator()(Block& block, const int* sums, unsigned count, long long* total) const {
+        const unsigned first = block.block_rank() * block.num_threads() + block.thread_rank();
         const unsigned step = block.num_blocks() * block.num_threads();
-        unsigned long long part = 0;
-        for (unsigned i = block.block_rank() * block.num_threads() + block.thread_rank(); i < count; i += step) {
-            part += static_cast<unsigned long long>(sums[i]);
-        }
+        long long part = 0;
+        for (unsigned i = first; i < count; i += step) part += sums[i];
         dynpar::atomic_add(total, part);
     }
 };
@@ -67,7 +66,7 @@ struct recursive_reduce_then {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned size,
-                                    unsigned long long* total) const {
+                                    long long* total) const {
         int* const mine = numbers + std::size_t{block.block_rank()} * block.num_threads();
         int* const sum = sums + block.block_rank();
         const unsigned rank = block.thread_rank();
@@ -190,7 +189,7 @@ std::vector<int> make_numbers(std::size_t count) {
 
 struct result {
     dynpar::report report;
-    unsigned long long sum;
+    long long sum;
     double milliseconds;  ///< of the run without copies, by the host's clock
 };
 
@@ -206,13 +205,13 @@ public:
           blocks_(static_cast<unsigned>(numbers.size() / block_size)),
           data_(engine.template make_buffer<int>(numbers.size())),
           sums_(engine.template make_buffer<int>(blocks_)),
-          total_(engine.template make_buffer<unsigned long long>(1)) {}
+          total_(engine.template make_buffer<long long>(1)) {}
 
     /// Throws what `engine.run` throws: `launch_error` if a launch was lost, and then there is no sum.
     result run(variant v) {
         data_.copy_from(numbers_.data());                       // every time: the kernels add in place
         sums_.copy_from(std::vector<int>(blocks_, -1).data());  // so that a sum that no kernel writes is none
-        total_.copy_from(std::vector<unsigned long long>(1, 0).data());
+        total_.copy_from(std::vector<long long>(1, 0).data());
 
         const auto begin = std::chrono::steady_clock::now();
         dynpar::report report = run_kernel(v);
@@ -240,9 +239,9 @@ private:
         return engine_.run(recursive_reduce2_tail{}, thread_a_pair, data, sums, block_size_ / 2, block_size_);
     }
 
-    unsigned long long add_up_on_host() const {
-        unsigned long long total = 0;
-        for (int sum : sums_.to_vector()) total += static_cast<unsigned long long>(sum);
+    long long add_up_on_host() const {
+        long long total = 0;
+        for (int sum : sums_.to_vector()) total += sum;
         return total;
     }
 
@@ -252,7 +251,7 @@ private:
     unsigned blocks_;
     dynpar::buffer<int> data_;
     dynpar::buffer<int> sums_;
-    dynpar::buffer<unsigned long long> total_;
+    dynpar::buffer<long long> total_;
 };
 
 /// What `allocate` returns. If it throws, there is no memory on `device` for so many elements.
@@ -285,8 +284,8 @@ void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t el
     auto on_engine =
         with_memory(engine.device(), elements, [&] { return reduction<Engine>(engine, numbers, block_size); });
     const unsigned blocks = static_cast<unsigned>(elements / block_size);
-    unsigned long long expected = 0;
-    for (int number : numbers) expected += static_cast<unsigned long long>(number);
+    long long expected = 0;
+    for (int number : numbers) expected += number;
 
     command.say(std::to_string(elements) + " elements, " + std::to_string(blocks) + " blocks of " +
                 std::to_string(block_size) + "; the CPU's sum: " + std::to_string(expected));
@@ -297,7 +296,7 @@ void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t el
             const std::uint64_t expected_grids = count_grids(v, blocks, block_size);
             const bool right = r.sum == expected && r.report.grids == expected_grids;
             char line[160];
-            std::snprintf(line, sizeof line, "%-12s  sum %llu in %llu grids: %s  %.3f ms", to_string(v), r.sum,
+            std::snprintf(line, sizeof line, "%-12s  sum %lld in %llu grids: %s  %.3f ms", to_string(v), r.sum,
                           static_cast<unsigned long long>(r.report.grids), right ? "right" : "WRONG", r.milliseconds);
             command.say(line);
             command.show_tree(r.report);
@@ -328,8 +327,8 @@ void require_power_of_two(const std::string& option, std::int64_t value) {
 
 int main(int argc, char** argv) {
     samples::command_line command("recursive_reduce",
-                                  "Adds up integers by recursive halving: as published (sync, nosync, reduce2), without "
-                                  "a wait (then), and with the order that reduce2 lacks (reduce2-tail).");
+                                  "Adds up integers by recursive halving: as published (sync, nosync, reduce2), "
+                                  "without a wait (then), and with the order that reduce2 lacks (reduce2-tail).");
     std::string name = "all";
     std::int64_t elements = 1 << 20;
     std::int64_t block_size = 512;
