@@ -542,7 +542,7 @@ inline void* host_scheduler::shared(host_block_state& block, host_thread_memory&
 inline void* host_scheduler::scratch(host_block_state& block, std::size_t bytes) {
     constexpr std::size_t header = alignof(std::max_align_t);
     static_assert(sizeof(host_grid::scratch_memory) <= header);
-    void* memory = bytes > SIZE_MAX - header ? nullptr : std::malloc(header + bytes);
+    void* memory = bytes > PTRDIFF_MAX - header ? nullptr : std::malloc(header + bytes);
     if (memory == nullptr) {
         fail(operation::scratch, *block.grid->kernel, block.grid->depth, block.grid->shape, status::out_of_memory);
         return nullptr;

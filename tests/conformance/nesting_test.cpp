@@ -1,0 +1,384 @@
+// Contract rows C1, C3, C7, C8, C9: completion, continuations, lost launches, impossible shapes, depth.
+#include "engine_under_test.hpp"
+
+#include <algorithm>
+
+using namespace conformance;
+
+namespace {
+
+// ---- C1: a grid is complete when all its blocks have returned and every grid launched from it is complete
+
+struct binary_tree {
+    static constexpr const char* name = "binary_tree";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, int levels, unsigned* counter) const {
+        if (block.thread_rank() != 0) return;
+        dynpar::atomic_add(counter, 1u);
+        for (int child = 0; child < 2 && levels > 0; ++child) block.launch(*this, dynpar::shape(1, 1), levels - 1, counter);
+    }
+};
+
+TEST_CASE("C1: a run returns when every nested grid has run, and each has run once") {
+    auto engine = make_engine();
+    for (int repeat = 0; repeat < 5; ++repeat) {
+        auto counter = filled(engine, 1, 0u);
+        const dynpar::report report = engine.run(binary_tree{}, dynpar::shape(1, 1), 9, counter.data());
+        CHECK(counter.to_vector()[0] == 1023);
+        CHECK(report.grids == 1023);
+        CHECK(report.deepest_nesting == 9);
+        CHECK(report.lost_launches == 0);
+        CHECK(report.engine == engine_under_test::name);
+    }
+}
+
+struct wide_tree {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, int levels, unsigned* counter) const {
+        dynpar::atomic_add(counter, 1u);
+        block.sync();
+        // Every block launches, and not its first thread.
+        if (levels > 0 && block.thread_rank() == block.num_threads() - 1) {
+            block.launch(*this, dynpar::shape(2, 40), levels - 1, counter);
+        }
+    }
+};
+
+TEST_CASE("C1: the same for grids of several blocks that any thread may launch") {
+    auto engine = make_engine();
+    auto counter = filled(engine, 1, 0u);
+    const dynpar::report report = engine.run(wide_tree{}, dynpar::shape(3, 40), 5, counter.data());
+    // level k has 3 * 2^k blocks
+    CHECK(counter.to_vector()[0] == 3 * 63 * 40);
+    CHECK(report.grids == 1 + 3 * 31);
+}
+
+struct every_thread_launches {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* counter) const {
+        block.launch(count_one{}, dynpar::shape(1, 1), counter);
+    }
+};
+
+TEST_CASE("C1: every thread of a block may launch a grid of its own") {
+    auto engine = make_engine();
+    auto counter = filled(engine, 1, 0u);
+    engine.run(every_thread_launches{}, dynpar::shape(2, 100), counter.data());
+    CHECK(counter.to_vector()[0] == 200);
+}
+
+// Kernels of different types and widths that launch each other.
+struct pong;
+struct ping {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, int rounds, unsigned* counter) const;
+};
+struct pong {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* counter, int rounds) const {
+        block.sync();
+        if (block.thread_rank() != 0) return;
+        dynpar::atomic_add(counter, 1000u);
+        if (rounds > 0) block.launch(ping{}, dynpar::shape(1, rounds % 2 == 0 ? 1 : 70), rounds - 1, counter);
+    }
+};
+template <class Block>
+DYNPAR_FUNCTION void ping::operator()(Block& block, int rounds, unsigned* counter) const {
+    block.sync();
+    if (block.thread_rank() != 0) return;
+    dynpar::atomic_add(counter, 1u);
+    if (rounds > 0) block.launch(pong{}, dynpar::shape(1, rounds % 3 == 0 ? 200 : 9), counter, rounds - 1);
+}
+
+TEST_CASE("C1: any kernel may launch any other, in any mix of widths") {
+    auto engine = make_engine();
+    auto counter = filled(engine, 1, 0u);
+    const dynpar::report report = engine.run(ping{}, dynpar::shape(1, 1), 15, counter.data());
+    CHECK(counter.to_vector()[0] == 8008);
+    CHECK(report.grids == 16);
+}
+
+// ---- C3: continuations
+
+struct read_counter {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const unsigned* counter, unsigned* seen) const {
+        if (block.thread_rank() == 0) *seen = *counter;
+    }
+};
+
+struct tree_then_read {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, int levels, unsigned* counter, unsigned* seen) const {
+        // The first block gives the continuation before anybody has done anything.
+        if (block.block_rank() == 0 && block.thread_rank() == 0) block.then(read_counter{}, dynpar::shape(1, 1), counter, seen);
+        if (block.thread_rank() == 0) block.launch(binary_tree{}, dynpar::shape(1, 1), levels, counter);
+        dynpar::atomic_add(counter, 1u);
+    }
+};
+
+TEST_CASE("C3: a continuation starts after the whole grid and all its descendants, and sees what they wrote") {
+    auto engine = make_engine();
+    for (int repeat = 0; repeat < 5; ++repeat) {
+        auto counter = filled(engine, 1, 0u), seen = filled(engine, 1, 0u);
+        engine.run(tree_then_read{}, dynpar::shape(16, 33), 4, counter.data(), seen.data());
+        CHECK(seen.to_vector()[0] == 16 * 33 + 16 * 31);
+    }
+}
+
+struct several_continuations {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* list, unsigned count) const {
+        for (unsigned i = 0; i < count; ++i) block.then(append{}, dynpar::shape(1, 1), list, i);
+        block.launch(append{}, dynpar::shape(1, 1), list, 1000u);
+    }
+};
+
+TEST_CASE("C3: several continuations of one grid run one after another, in the order given, after its children") {
+    auto engine = make_engine();
+    auto list = filled(engine, 100, 0u);
+    engine.run(several_continuations{}, dynpar::shape(1, 1), list.data(), 20u);
+    const std::vector<unsigned> order = appended(list);
+    REQUIRE(order.size() == 21);
+    CHECK(order[0] == 1000);
+    for (unsigned i = 0; i < 20; ++i) CHECK(order[i + 1] == i);
+}
+
+// A continuation that launches, and continues itself: a(child) -> then b(child) -> then c; the parent's continuation comes last.
+struct late_step {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* list, unsigned number, unsigned more) const {
+        if (block.thread_rank() != 0) return;
+        append{}(block, list, number);
+        block.launch(append{}, dynpar::shape(1, 1), list, number + 100);
+        if (more > 0) block.then(*this, dynpar::shape(1, 1), list, number + 1, more - 1);
+    }
+};
+struct parent_of_steps {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* list) const {
+        block.then(append{}, dynpar::shape(1, 1), list, 9999u);
+        block.launch(late_step{}, dynpar::shape(1, 1), list, 1u, 3u);
+    }
+};
+
+TEST_CASE("C3: the parent's completion waits for its children's continuations, and what those launch") {
+    auto engine = make_engine();
+    auto list = filled(engine, 100, 0u);
+    engine.run(parent_of_steps{}, dynpar::shape(1, 1), list.data());
+    CHECK(appended(list) == std::vector<unsigned>{1, 101, 2, 102, 3, 103, 4, 104, 9999});
+}
+
+// A recursion that joins: fib with continuations, every call a grid.
+struct add_two {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const unsigned* parts, unsigned* out) const {
+        if (block.thread_rank() == 0) *out = parts[0] + parts[1];
+    }
+};
+struct fib {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned n, unsigned* out) const {
+        if (block.thread_rank() != 0) return;
+        if (n < 2) {
+            *out = n;
+            return;
+        }
+        auto* parts = block.template scratch<unsigned>(2);
+        block.launch(*this, dynpar::shape(1, 1), n - 1, parts);
+        block.launch(*this, dynpar::shape(1, 1), n - 2, parts + 1);
+        block.then(add_two{}, dynpar::shape(1, 1), parts, out);
+    }
+};
+
+TEST_CASE("C3, C12: a recursion that joins through continuations and scratch memory is right") {
+    auto engine = make_engine();
+    for (int repeat = 0; repeat < 3; ++repeat) {
+        auto out = filled(engine, 1, 0u);
+        engine.run(fib{}, dynpar::shape(1, 1), 12u, out.data());
+        CHECK(out.to_vector()[0] == 144);
+    }
+}
+
+// ---- C7: every launch runs once or is reported
+
+struct many_continuations {
+    static constexpr const char* name = "many_continuations";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned count, unsigned* counter, unsigned* refused) const {
+        for (unsigned i = 0; i < count; ++i) {
+            // Continuations stay pending until this grid is over: a limit below `count` is passed for certain.
+            const dynpar::status s = block.then(count_one{}, dynpar::shape(1, 1), counter);
+            if (s == dynpar::status::pending_launches_exceeded) dynpar::atomic_add(refused, 1u);
+        }
+    }
+};
+
+TEST_CASE("C7: launches over the pending limit are refused, counted and named, and the engine goes on") {
+    dynpar::limits limits;
+    limits.pending_launches = 1024;
+    auto engine = make_engine(limits);
+    auto counter = filled(engine, 1, 0u), refused = filled(engine, 1, 0u);
+    const dynpar::report report =
+        engine.try_run(many_continuations{}, dynpar::shape(1, 1), 4000u, counter.data(), refused.data());
+    const unsigned ran = counter.to_vector()[0], told = refused.to_vector()[0];
+    CHECK(ran + report.lost_launches == 4000);
+    CHECK(told == report.lost_launches);
+    CHECK(report.grids == 1 + ran);
+    if (bounds_pending_launches) {
+        CHECK(report.lost_launches > 0);
+        CHECK(report.pending_limit == 1024);
+        const dynpar::failure& f = only_failure(report);
+        CHECK(f.operation == dynpar::operation::then);
+        CHECK(f.status == dynpar::status::pending_launches_exceeded);
+        CHECK(f.kernel == "count_one");
+        CHECK(f.count == report.lost_launches);
+        std::string message;
+        try {
+            engine.run(many_continuations{}, dynpar::shape(1, 1), 4000u, counter.data(), refused.data());
+        } catch (const dynpar::launch_error& e) {
+            message = e.what();
+            CHECK(e.report().lost_launches > 0);
+        }
+        CHECK(message.find("launches lost") != std::string::npos);
+        CHECK(message.find("count_one") != std::string::npos);
+        CHECK(message.find("limit on pending launches: 1024") != std::string::npos);
+    } else {
+        CHECK(report.lost_launches == 0);
+    }
+    auto again = filled(engine, 1, 0u);
+    CHECK(engine.run(binary_tree{}, dynpar::shape(1, 1), 5, again.data()).grids == 63);
+    CHECK(again.to_vector()[0] == 63);
+}
+
+struct many_children {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned count, unsigned* counter) const {
+        for (unsigned i = 0; i < count; ++i) block.launch(count_one{}, dynpar::shape(1, 32), counter);
+    }
+};
+
+TEST_CASE("C7: of many launches at once, each runs or is reported") {
+    dynpar::limits limits;
+    limits.pending_launches = 256;
+    auto engine = make_engine(limits);
+    auto counter = filled(engine, 1, 0u);
+    const dynpar::report report = engine.try_run(many_children{}, dynpar::shape(64, 4), 16u, counter.data());
+    CHECK(counter.to_vector()[0] + report.lost_launches == 64 * 4 * 16);
+}
+
+TEST_CASE("C7: a nesting deeper than asked for is refused, and said") {
+    dynpar::limits limits;
+    limits.nesting_depth = 3;
+    auto engine = make_engine(limits);
+    auto counter = filled(engine, 1, 0u);
+    const dynpar::report report = engine.try_run(binary_tree{}, dynpar::shape(1, 1), 9, counter.data());
+    CHECK(counter.to_vector()[0] == 15);
+    CHECK(report.lost_launches == 16);
+    const dynpar::failure& f = only_failure(report);
+    CHECK(f.status == dynpar::status::nesting_depth_exceeded);
+    CHECK(f.depth == 4);
+    CHECK(f.count == 16);
+    CHECK_THROWS_AS(engine.run(binary_tree{}, dynpar::shape(1, 1), 9, counter.data()), dynpar::launch_error);
+}
+
+// ---- C8: an impossible shape
+
+struct try_shape {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, dynpar::shape s, bool as_continuation, unsigned* counter, int* result) const {
+        const dynpar::status told =
+            as_continuation ? block.then(count_one{}, s, counter) : block.launch(count_one{}, s, counter);
+        *result = static_cast<int>(told);
+    }
+};
+
+TEST_CASE("C8: an impossible shape is refused with invalid_configuration, and nothing runs") {
+    auto engine = make_engine();
+    const dynpar::shape impossible[] = {
+        {0, 32}, {1, 0}, {1, 1025}, {1, {1, 1, 65}}, {1, {33, 32}}, {{1, 65536}, 1}, {-1, 32}, {1, -1}, {1, 32, 232449},
+        {1ull << 40, 32}, {{65536, 65535, 2}, 1}};
+    for (const dynpar::shape& s : impossible) {
+        const std::string text = to_string(s);
+        CAPTURE(text);
+        for (const bool as_continuation : {false, true}) {
+            auto counter = filled(engine, 1, 0u);
+            auto result = filled(engine, 1, -1);
+            const dynpar::report report =
+                engine.try_run(try_shape{}, dynpar::shape(1, 1), s, as_continuation, counter.data(), result.data());
+            CHECK(result.to_vector()[0] == static_cast<int>(dynpar::status::invalid_configuration));
+            CHECK(counter.to_vector()[0] == 0);
+            CHECK(report.grids == 1);
+            CHECK(report.lost_launches == 1);
+            CHECK(only_failure(report).shape == s);
+            CHECK(only_failure(report).kernel == "count_one");
+        }
+        // The same from the host.
+        auto counter = filled(engine, 1, 0u);
+        const dynpar::report report = engine.try_run(count_one{}, s, counter.data());
+        CHECK(report.grids == 0);
+        CHECK(only_failure(report).status == dynpar::status::invalid_configuration);
+        CHECK_THROWS_AS(engine.run(count_one{}, s, counter.data()), dynpar::launch_error);
+        CHECK(counter.to_vector()[0] == 0);
+    }
+}
+
+// ---- C9: depth
+
+struct write_depths {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* depths, unsigned levels, bool continuation) const {
+        if (block.thread_rank() != 0) return;
+        // depths[l] of the l-th child, depths[10 + l] of its continuation
+        depths[(continuation ? 10 : 0) + levels] = block.depth();
+        if (continuation) return;
+        block.then(*this, dynpar::shape(1, 1), depths, levels, true);
+        if (levels < 5) block.launch(*this, dynpar::shape(1, 2), depths, levels + 1, false);
+    }
+};
+
+TEST_CASE("C9: a child is one deeper than its parent; a continuation as deep as its grid") {
+    auto engine = make_engine();
+    auto depths = filled(engine, 20, 77u);
+    const dynpar::report report = engine.run(write_depths{}, dynpar::shape(1, 2), depths.data(), 0u, false);
+    const std::vector<unsigned> found = depths.to_vector();
+    for (unsigned level = 0; level <= 5; ++level) {
+        CHECK(found[level] == level);
+        CHECK(found[10 + level] == level);
+    }
+    CHECK(report.deepest_nesting == 5);
+}
+
+// ---- the trace
+
+TEST_CASE("a trace has every grid with its parent, depth, shape and name, as far as there is room") {
+    options_under_test options;
+    options.trace_grids = 100;
+    engine_under_test engine(options);
+    auto counter = filled(engine, 1, 0u);
+    const dynpar::report report = engine.run(binary_tree{}, dynpar::shape(1, 1), 4, counter.data());
+    CHECK(report.trace.missing == 0);
+    REQUIRE(report.trace.grids.size() == 31);
+    unsigned at_depth[5] = {};
+    for (const dynpar::grid_record& grid : report.trace.grids) {
+        CHECK(grid.kernel == "binary_tree");
+        CHECK(grid.shape == dynpar::shape(1, 1));
+        CHECK(grid.continues == dynpar::grid_record::none);
+        CHECK_FALSE(grid.lost);
+        REQUIRE(grid.depth < 5);
+        ++at_depth[grid.depth];
+        if (grid.depth == 0) {
+            CHECK(grid.parent == dynpar::grid_record::none);
+        } else {
+            REQUIRE(grid.parent < 31);
+            CHECK(report.trace.grids[grid.parent].depth == grid.depth - 1);
+        }
+    }
+    for (unsigned depth = 0; depth < 5; ++depth) CHECK(at_depth[depth] == 1u << depth);
+
+    const dynpar::report large = engine.run(binary_tree{}, dynpar::shape(1, 1), 7, counter.data());
+    CHECK(large.trace.grids.size() == 100);
+    CHECK(large.trace.missing == 155);
+}
+
+}  // namespace

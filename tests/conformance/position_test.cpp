@@ -1,0 +1,187 @@
+// What a thread knows of its place; barriers; memory of the block.
+#include "engine_under_test.hpp"
+
+#include <set>
+#include <tuple>
+
+using namespace conformance;
+
+namespace {
+
+struct place {
+    unsigned thread_rank, thread_x, thread_y, thread_z, block_rank, group_x, group_y, group_z, num_threads, num_blocks, depth;
+};
+
+struct write_place {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, place* places) const {
+        const dynpar::dimensions thread = block.thread_index(), group = block.group_index();
+        places[block.block_rank() * block.num_threads() + block.thread_rank()] =
+            place{block.thread_rank(), thread.x, thread.y, thread.z, block.block_rank(), group.x,
+                  group.y, group.z, block.num_threads(), block.num_blocks(), block.depth()};
+    }
+};
+
+TEST_CASE("every thread of every block runs once and knows its place") {
+    auto engine = make_engine();
+    const dynpar::shape s({3, 2, 2}, {4, 3, 2});
+    auto places = filled(engine, 12 * 24, place{99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99});
+    const dynpar::report report = engine.run(write_place{}, s, places.data());
+    CHECK(report.grids == 1);
+    unsigned wrong = 0;
+    const std::vector<place> found = places.to_vector();
+    for (unsigned block = 0; block < 12; ++block) {
+        for (unsigned thread = 0; thread < 24; ++thread) {
+            const place& p = found[block * 24 + thread];
+            const bool right = p.thread_rank == thread && p.thread_x == thread % 4 && p.thread_y == thread / 4 % 3 &&
+                               p.thread_z == thread / 12 && p.block_rank == block && p.group_x == block % 3 &&
+                               p.group_y == block / 3 % 2 && p.group_z == block / 6 && p.num_threads == 24 &&
+                               p.num_blocks == 12 && p.depth == 0;
+            wrong += !right;
+        }
+    }
+    CHECK(wrong == 0);
+}
+
+struct launch_write_place {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, place* places) const {
+        if (block.thread_rank() == 0) block.launch(write_place{}, dynpar::shape({2, 3}, {5, 2}), places);
+    }
+};
+
+TEST_CASE("a child has the shape that it was launched with") {
+    auto engine = make_engine();
+    auto places = filled(engine, 60, place{});
+    engine.run(launch_write_place{}, dynpar::shape(1, 3), places.data());
+    std::set<std::tuple<unsigned, unsigned, unsigned, unsigned>> seen;
+    for (const place& p : places.to_vector()) {
+        CHECK(p.num_threads == 10);
+        CHECK(p.num_blocks == 6);
+        CHECK(p.depth == 1);
+        seen.emplace(p.group_x, p.group_y, p.thread_x, p.thread_y);
+    }
+    CHECK(seen.size() == 60);
+}
+
+struct rotate {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* out, unsigned rounds) const {
+        const unsigned n = block.num_threads(), me = block.thread_rank();
+        unsigned* values = block.template shared<unsigned>(n);
+        values[me] = me;
+        for (unsigned round = 0; round < rounds; ++round) {
+            block.sync();
+            const unsigned next = values[(me + 1) % n];
+            block.sync();
+            values[me] = next;
+        }
+        out[block.block_rank() * n + me] = values[me];
+    }
+};
+
+TEST_CASE("a barrier holds every thread of the block until all have come, for any number of threads") {
+    auto engine = make_engine();
+    for (unsigned threads : {1u, 2u, 8u, 31u, 32u, 33u, 48u, 64u, 100u, 256u, 512u, 1024u}) {
+        CAPTURE(threads);
+        const unsigned blocks = 3, rounds = 5;
+        auto out = filled(engine, blocks * threads, 12345u);
+        engine.run(rotate{}, dynpar::shape(blocks, threads, threads * 4), out.data(), rounds);
+        unsigned wrong = 0;
+        const std::vector<unsigned> values = out.to_vector();
+        for (unsigned i = 0; i < blocks * threads; ++i) wrong += values[i] != (i % threads + rounds) % threads;
+        CHECK(wrong == 0);
+    }
+}
+
+// As in the seeds' recursive reduction: some threads return, the others go on meeting at barriers.
+struct early_return {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned stays, unsigned* out) const {
+        unsigned* values = block.template shared<unsigned>(block.num_threads());
+        if (block.thread_rank() >= stays) return;
+        for (unsigned round = 0; round < 4; ++round) {
+            values[block.thread_rank()] = round * 1000 + block.thread_rank();
+            block.sync();
+            if (values[(block.thread_rank() + 1) % stays] == round * 1000 + (block.thread_rank() + 1) % stays) {
+                dynpar::atomic_add(out, 1u);
+            }
+            block.sync();
+        }
+    }
+};
+
+TEST_CASE("threads that have returned take no part in barriers") {
+    auto engine = make_engine();
+    for (unsigned stays : {1u, 5u, 16u, 32u, 40u, 64u, 95u}) {
+        CAPTURE(stays);
+        auto right = filled(engine, 1, 0u);
+        engine.run(early_return{}, dynpar::shape(4, 96, 96 * 4), stays, right.data());
+        CHECK(right.to_vector()[0] == 4 * 4 * stays);
+    }
+}
+
+struct two_arrays {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned long long* out) const {
+        char* bytes = block.template shared<char>(3);
+        double* numbers = block.template shared<double>(block.num_threads());
+        numbers[block.thread_rank()] = block.thread_rank();
+        if (block.thread_rank() < 3) bytes[block.thread_rank()] = static_cast<char>(block.thread_rank() + 1);
+        block.sync();
+        if (block.thread_rank() != 0) return;
+        double sum = 0;
+        for (unsigned i = 0; i < block.num_threads(); ++i) sum += numbers[i];
+        *out = static_cast<unsigned long long>(sum) * 1000 + bytes[0] * 100 + bytes[1] * 10 + bytes[2];
+    }
+};
+
+TEST_CASE("calls of shared() give different, aligned memory, the same to all threads of the block") {
+    auto engine = make_engine();
+    auto out = filled(engine, 1, 0ull);
+    engine.run(two_arrays{}, dynpar::shape(1, 40, 16 + 40 * 8), out.data());
+    CHECK(out.to_vector()[0] == 780ull * 1000 + 123);
+}
+
+struct too_much_shared {
+    static constexpr const char* name = "too_much_shared";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* nulls) const {
+        block.template shared<char>(60);
+        if (block.template shared<char>(5) == nullptr) dynpar::atomic_add(nulls, 1u);
+    }
+};
+
+TEST_CASE("more shared memory than the shape has: nullptr for all, and one line in the report") {
+    auto engine = make_engine();
+    auto nulls = filled(engine, 1, 0u);
+    const dynpar::report report = engine.try_run(too_much_shared{}, dynpar::shape(2, 40, 64), nulls.data());
+    CHECK(nulls.to_vector()[0] == 80);
+    CHECK(report.failed_calls == 2);
+    CHECK(report.lost_launches == 0);
+    const dynpar::failure& f = only_failure(report);
+    CHECK(f.operation == dynpar::operation::shared);
+    CHECK(f.status == dynpar::status::shared_memory_exceeded);
+    CHECK(f.kernel == "too_much_shared");
+    CHECK(f.count == 2);
+}
+
+struct stride_sum {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const unsigned* values, unsigned count, unsigned* sum, unsigned* widest) const {
+        for (unsigned i = block.thread_rank(); i < count; i += block.num_threads()) dynpar::atomic_add(sum, values[i]);
+        if (block.thread_rank() == 0) *widest = block.num_threads();
+    }
+};
+
+TEST_CASE("a malleable kernel runs with one to at most as many threads as its shape says") {
+    auto engine = make_engine();
+    const auto values = filled(engine, 1000, 3u);
+    auto sum = filled(engine, 1, 0u), width = filled(engine, 1, 0u);
+    engine.run(stride_sum{}, dynpar::shape(1, dynpar::at_most(96)), values.data(), 1000u, sum.data(), width.data());
+    CHECK(sum.to_vector()[0] == 3000);
+    CHECK(width.to_vector()[0] >= 1);
+    CHECK(width.to_vector()[0] <= 96);
+}
+
+}  // namespace
