@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <map>
 #include <mutex>
-#include <numeric>
 
 #include <dynpar/detail/device_log.cuh>
 #include <dynpar/report.hpp>
@@ -43,14 +42,20 @@ struct log_head {               // all that the host reads as long as nothing ne
 
 struct log_counters {
     log_head head;
-    unsigned long long uncounted;        // those of them whose kind found no place
-    unsigned long long key[kinds];       // identity of the kind in this place; 0: the place is free
-    unsigned long long count[kinds];     // calls of the kind
-    unsigned long long complete[kinds];  // 1 once the kind's record can be read
+    unsigned long long unlisted_launches;  // those of them that were launches whose kind found no place
+    unsigned long long unlisted_others;    // likewise, other calls
+    unsigned long long key[kinds];         // identity of the kind in this place; 0: the place is free
+    unsigned long long count[kinds];       // calls of the kind
+    unsigned long long complete[kinds];    // 1 once the kind's record can be read
 };
 
 __device__ log_counters counters;
 __device__ kind_record records[kinds];
+
+// Whether the failure of this call means that a grid did not run.
+DYNPAR_FUNCTION constexpr bool loses_a_launch(device_call call) {
+    return call == device_call::launch || call == device_call::tail_launch;
+}
 
 // FNV-1a over 64 bits: two kinds that are told apart by nothing but their key must not meet, and these practically
 // never do.
@@ -124,7 +129,7 @@ __device__ __noinline__ void add_to_device_log(device_call call, cudaError_t cod
         atomicAdd(&counters.count[place], 1ull);
         counted = true;
     }
-    if (!counted) atomicAdd(&counters.uncounted, 1ull);
+    if (!counted) atomicAdd(loses_a_launch(call) ? &counters.unlisted_launches : &counters.unlisted_others, 1ull);
     __threadfence();
     atomicAdd(&counters.head.failed, 1ull);
 }
@@ -137,7 +142,8 @@ namespace {
 struct already_read {
     unsigned long long generation = 0;
     unsigned long long failed = 0;
-    unsigned long long uncounted = 0;
+    unsigned long long unlisted_launches = 0;
+    unsigned long long unlisted_others = 0;
     std::array<unsigned long long, kinds> count{};
 };
 
@@ -201,6 +207,7 @@ void check_device_launches_on(cudaStream_t stream, source_place place) {
     read(records_now, records_there, sizeof(kind_record) * kinds, stream, place);
 
     std::vector<device_failure> failures;
+    std::uint64_t lost_launches = 0;
     std::uint64_t failed_calls = 0;
     {
         const std::lock_guard<std::mutex> lock(the_reader().mutex);
@@ -212,13 +219,15 @@ void check_device_launches_on(cudaStream_t stream, source_place place) {
             read_before += more;
             return more;
         };
-        failed_calls = added(now.uncounted, before.uncounted);
+        lost_launches = added(now.unlisted_launches, before.unlisted_launches);
+        failed_calls = lost_launches + added(now.unlisted_others, before.unlisted_others);
         before.failed = std::max(before.failed, now.head.failed);
         for (unsigned i = 0; i < kinds; ++i) {
             const std::uint64_t count = now.complete[i] != 0 ? added(now.count[i], before.count[i]) : 0;
             if (count == 0) continue;
-            failed_calls += count;
             const kind_record& record = records_now[i];
+            failed_calls += count;
+            if (loses_a_launch(record.call)) lost_launches += count;
             device_failure failure;
             failure.call = record.call;
             failure.code = static_cast<cudaError_t>(record.code);
@@ -239,7 +248,7 @@ void check_device_launches_on(cudaStream_t stream, source_place place) {
         static_cast<void>(cudaGetLastError());  // the message is as good without it
         pending_limit = 0;
     }
-    throw device_launch_error(std::move(failures), failed_calls, pending_limit);
+    throw device_launch_error(std::move(failures), lost_launches, failed_calls, pending_limit);
 }
 
 }  // namespace detail
@@ -250,9 +259,8 @@ void check_device_launches(source_place place) {
 }
 
 std::string describe(const device_failure& failure, std::uint64_t pending_limit) {
-    const bool is_launch = failure.call == device_call::launch || failure.call == device_call::tail_launch;
     std::string line = std::to_string(failure.count) + " x " + to_string(failure.call);
-    if (is_launch) {
+    if (loses_a_launch(failure.call)) {
         line += " of " + (failure.kernel.empty() ? std::string("a kernel") : failure.kernel) + " " +
                 to_string(failure.first_shape);
     }
@@ -267,39 +275,28 @@ std::string describe(const device_failure& failure, std::uint64_t pending_limit)
 
 namespace {
 
-bool loses_a_launch(const device_failure& failure) {
-    return failure.call == device_call::launch || failure.call == device_call::tail_launch;
-}
-
-std::string describe(const std::vector<device_failure>& failures, std::uint64_t failed_calls,
-                     std::uint64_t pending_limit) {
-    std::uint64_t lost = 0;
+std::string describe(const std::vector<device_failure>& failures, std::uint64_t lost_launches,
+                     std::uint64_t failed_calls, std::uint64_t pending_limit) {
+    std::string text = "dynpar: " + std::to_string(lost_launches) + " launches in device code did not run";
+    if (failed_calls != lost_launches)
+        text += ", " + std::to_string(failed_calls - lost_launches) + " other calls failed";
     std::uint64_t listed = 0;
     for (const device_failure& failure : failures) {
+        text += "\n  " + dynpar::describe(failure, pending_limit);
         listed += failure.count;
-        if (loses_a_launch(failure)) lost += failure.count;
     }
-    std::string text = "dynpar: " + std::to_string(lost) + " launches in device code did not run";
-    if (listed != lost) text += ", " + std::to_string(listed - lost) + " other calls failed";
-    for (const device_failure& failure : failures) text += "\n  " + dynpar::describe(failure, pending_limit);
-    if (failed_calls > listed)
-        text += "\n  and " + std::to_string(failed_calls - listed) + " more calls of further kinds";
+    if (failed_calls > listed) text += "\n  and " + std::to_string(failed_calls - listed) + " more of further kinds";
     return text;
 }
 
 }  // namespace
 
-device_launch_error::device_launch_error(std::vector<device_failure> failures, std::uint64_t failed_calls,
-                                         std::uint64_t pending_limit)
-    : std::runtime_error(describe(failures, failed_calls, pending_limit)),
+device_launch_error::device_launch_error(std::vector<device_failure> failures, std::uint64_t lost_launches,
+                                         std::uint64_t failed_calls, std::uint64_t pending_limit)
+    : std::runtime_error(describe(failures, lost_launches, failed_calls, pending_limit)),
       failures_(std::move(failures)),
+      lost_launches_(lost_launches),
       failed_calls_(failed_calls),
       pending_limit_(pending_limit) {}
-
-std::uint64_t device_launch_error::lost_launches() const {
-    return std::accumulate(
-        failures_.begin(), failures_.end(), std::uint64_t{0},
-        [](std::uint64_t sum, const device_failure& f) { return sum + (loses_a_launch(f) ? f.count : 0); });
-}
 
 }  // namespace dynpar

@@ -50,19 +50,21 @@ std::string describe(const device_failure& failure, std::uint64_t pending_limit)
 /// failed did not run: results are not to be trusted.
 class device_launch_error : public std::runtime_error {
 public:
-    device_launch_error(std::vector<device_failure> failures, std::uint64_t failed_calls, std::uint64_t pending_limit);
+    device_launch_error(std::vector<device_failure> failures, std::uint64_t lost_launches, std::uint64_t failed_calls,
+                        std::uint64_t pending_limit);
 
-    /// By kind. The device has room for 128 kinds; calls of further kinds are only in `failed_calls()`.
+    /// By kind. The device has room for 128 kinds; calls of further kinds are only in the sums.
     const std::vector<device_failure>& failures() const { return failures_; }
     /// How many calls failed, of any kind: exact.
     std::uint64_t failed_calls() const { return failed_calls_; }
-    /// How many launches and tail launches among `failures()` did not run.
-    std::uint64_t lost_launches() const;
+    /// How many launches and tail launches did not run: exact. They are among the failed calls.
+    std::uint64_t lost_launches() const { return lost_launches_; }
     /// The limit on pending launches that was in force when the failures were read; 0 if the device did not tell.
     std::uint64_t pending_limit() const { return pending_limit_; }
 
 private:
     std::vector<device_failure> failures_;
+    std::uint64_t lost_launches_;
     std::uint64_t failed_calls_;
     std::uint64_t pending_limit_;
 };

@@ -367,11 +367,12 @@ TEST_CASE("more kinds of failure than the log has room for are still counted, an
         const auto error = failures_of(stream);
         REQUIRE(error);
         CHECK(error->failed_calls() == many_kinds);
+        CHECK(error->lost_launches() == many_kinds);
         std::uint64_t listed = 0;
         for (const dynpar::device_failure& failure : error->failures()) listed += failure.count;
         CHECK(listed == error->failures().size());
         CHECK(listed <= 128);
-        CHECK(contains(error->what(), "and " + std::to_string(many_kinds - listed) + " more calls of further kinds"));
+        CHECK(contains(error->what(), "and " + std::to_string(many_kinds - listed) + " more of further kinds"));
     }
     dynpar::check(cudaDeviceReset(), "resetting the device");
     const dynpar::stream stream;
