@@ -267,16 +267,17 @@ auto with_memory(const std::string& device, std::size_t elements, Allocate alloc
 }
 
 /// Whether all that went wrong is that the engine cannot do what the variant needs.
-bool is_not_supported(const dynpar::launch_error& e) {
-    for (const dynpar::failure& f : e.report().failures) {
-        if (f.status != dynpar::status::not_supported) return false;
+bool is_not_supported(const dynpar::report& report) {
+    std::uint64_t not_supported = 0;
+    for (const dynpar::failure& f : report.failures) {
+        if (f.status == dynpar::status::not_supported) not_supported += f.count;
     }
-    return true;
+    return not_supported != 0 && not_supported == report.failed_calls;
 }
 
-/// Adds up by each of the variants on `engine` and prints a line for each. Throws `wrong_result` at the end if anything
-/// was not as the CPU has it, and at once what `engine.run` throws; but what the engine cannot do is passed over where
-/// it is one variant of several.
+/// Adds up by each of the variants on `engine` and prints a line for each. At the end throws the first `launch_error`,
+/// or `wrong_result` if anything was not as the CPU has it. What the engine cannot do is no error where it is one
+/// variant of several.
 template <class Engine>
 void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t elements, unsigned block_size,
             const samples::command_line& command) {
@@ -289,6 +290,7 @@ void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t el
 
     command.say(std::to_string(elements) + " elements, " + std::to_string(blocks) + " blocks of " +
                 std::to_string(block_size) + "; the CPU's sum: " + std::to_string(expected));
+    std::exception_ptr lost;
     std::string wrong;
     for (const variant v : variants) {
         try {
@@ -306,10 +308,18 @@ void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t el
                          " in " + std::to_string(expected_grids);
             }
         } catch (const dynpar::launch_error& e) {
-            if (variants.size() == 1 || !is_not_supported(e)) throw;
-            command.say(std::string(to_string(v)) + ": left out: " + dynpar::describe(e.report().failures.front()));
+            const dynpar::report& report = e.report();
+            if (variants.size() > 1 && is_not_supported(report)) {
+                command.say(std::string(to_string(v)) + "  left out: " + dynpar::describe(report.failures.front()));
+            } else {
+                command.say(std::string(to_string(v)) + "  no sum: " + std::to_string(report.lost_launches) +
+                            " launches lost, " + std::to_string(report.failed_calls - report.lost_launches) +
+                            " other calls failed");
+                if (!lost) lost = std::current_exception();
+            }
         }
     }
+    if (lost) std::rethrow_exception(lost);
     if (!wrong.empty()) throw samples::wrong_result(wrong);
 }
 
