@@ -241,7 +241,7 @@ struct pass_pointers {
     }
 };
 
-TEST_CASE("C11: a pointer to local or shared memory is refused; one to scratch or global memory is not") {
+TEST_CASE("C11: a pointer to local or shared memory is refused, one to scratch or global memory is not") {
     auto engine = make_engine();
     auto statuses = filled(engine, 5, 99u), global = filled(engine, 1, 0u);
     const dynpar::report report =

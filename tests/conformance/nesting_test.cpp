@@ -337,7 +337,7 @@ struct write_depths {
     }
 };
 
-TEST_CASE("C9: a child is one deeper than its parent; a continuation as deep as its grid") {
+TEST_CASE("C9: a child is one deeper than its parent, a continuation as deep as its grid") {
     auto engine = make_engine();
     auto depths = filled(engine, 20, 77u);
     const dynpar::report report = engine.run(write_depths{}, dynpar::shape(1, 2), depths.data(), 0u, false);
