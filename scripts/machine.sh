@@ -2,8 +2,9 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=$(nproc 2>/dev/null || echo 2)
 
-# Builds go to build/ in the checkout, or where DYNPAR_BUILD_ROOT says; in a checkout that belongs to somebody else, to /tmp.
-build_root=${DYNPAR_BUILD_ROOT:-$root/build}
+# Builds go to build/ in the checkout, or where BUILD_ROOT says; in a checkout that belongs to somebody else, to /tmp.
+# (Not DYNPAR_BUILD_ROOT: variables that begin with DYNPAR_ are dynpar's settings.)
+build_root=${BUILD_ROOT:-$root/build}
 if ! mkdir -p "$build_root" 2>/dev/null || [ ! -w "$build_root" ]; then
     build_root=${TMPDIR:-/tmp}/dynpar-build-$(id -u)
     mkdir -p "$build_root"
