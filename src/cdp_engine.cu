@@ -21,6 +21,9 @@ const char* note_on(const failure& f) {
     if (f.operation == operation::then && f.status == status::not_supported) {
         return "the old device runtime has no tail launch: use wait(), or build without DYNPAR_CDP1";
     }
+    if (f.cuda_code == cudaErrorLaunchOutOfResources) {
+        return "the kernel needs more registers or shared memory than the GPU has for a block of that size: use fewer threads";
+    }
     if (f.operation == operation::launch && f.status == status::invalid_configuration && f.shape.shared_bytes > 48 * 1024) {
         return "a child grid on the device runtime may have at most 49152 bytes of shared memory";
     }
@@ -126,6 +129,7 @@ report cdp_host::finish() {
         r.lost_launches += f.count;
         r.failures.push_back(std::move(f));
     }
+    sort_failures(r);
     if (trace_ != nullptr) fill_trace(run, r);
     return r;
 }

@@ -20,6 +20,11 @@ struct has_name : std::false_type {};
 template <class Kernel>
 struct has_name<Kernel, std::void_t<decltype(Kernel::name)>> : std::true_type {};
 
+template <class Kernel, class = void>
+struct has_max_threads : std::false_type {};
+template <class Kernel>
+struct has_max_threads<Kernel, std::void_t<decltype(Kernel::max_threads)>> : std::true_type {};
+
 DYNPAR_FUNCTION constexpr unsigned length_of(const char* string) {
     unsigned n = 0;
     while (string[n] != '\0') ++n;
@@ -50,6 +55,19 @@ DYNPAR_FUNCTION constexpr text kernel_name() {
         return text{name, detail::length_of(name)};
     } else {
         return detail::type_name<Kernel>();
+    }
+}
+
+/// The most threads that a block of this kernel may have: its member `static constexpr unsigned max_threads`, else 1024. On a GPU
+/// the compiler must fit that many threads' registers into a multiprocessor: 64 a thread for 1024. A kernel that needs more of
+/// them, or calls a function that does, says that it wants fewer threads; a launch with more is an invalid_configuration.
+template <class Kernel>
+DYNPAR_FUNCTION constexpr unsigned most_threads() {
+    if constexpr (detail::has_max_threads<Kernel>::value) {
+        static_assert(Kernel::max_threads >= 1 && Kernel::max_threads <= 1024, "dynpar: max_threads of a kernel is 1 to 1024");
+        return Kernel::max_threads;
+    } else {
+        return 1024;
     }
 }
 

@@ -1,10 +1,13 @@
 // What the host learns of a run: how many grids ran, what failed, what was needed; and the exceptions that carry it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "shape.hpp"
@@ -60,30 +63,47 @@ inline const char* advice(status s) {
     return "";
 }
 
-/// One line: "347,000 x launch of gpu_recursive_reduce <<<1, 256>>> at depth 1: pending_launches_exceeded; raise ...".
+/// What to do about a failure, in a sentence.
+inline std::string advice(const failure& f) { return f.note.empty() ? advice(f.status) : f.note; }
+
+/// One line: "347000 x launch of gpu_recursive_reduce <<<1, 256>>> at depth 1: pending_launches_exceeded (CUDA error 69)".
 inline std::string describe(const failure& f) {
     const bool of_another = f.operation == operation::launch || f.operation == operation::then;
     std::string line = std::to_string(f.count) + " x " + to_string(f.operation) + (of_another ? " of " : " in ") + f.kernel +
                        " " + to_string(f.shape) + " at depth " + std::to_string(f.depth) + ": " + to_string(f.status);
     if (f.cuda_code != 0) line += " (CUDA error " + std::to_string(f.cuda_code) + ")";
-    line += std::string("; ") + (f.note.empty() ? advice(f.status) : f.note.c_str());
     return line;
 }
 
-/// Several lines: what was lost, of how many, and every kind of failure. Empty if nothing failed.
+/// Several lines: what was lost, of how many; every kind of failure; and each piece of advice once. Empty if nothing failed.
 inline std::string describe_failures(const report& r) {
     if (r.failed_calls == 0) return {};
-    std::string text = "dynpar: " + std::to_string(r.lost_launches) + " launches lost and " +
-                       std::to_string(r.failed_calls - r.lost_launches) + " other calls failed on engine " + r.engine +
-                       "; " + std::to_string(r.grids) + " grids ran";
-    if (r.pending_limit != 0) text += "; limit on pending launches: " + std::to_string(r.pending_limit);
+    const auto count = [](std::uint64_t n, const char* one, const char* several) {
+        return std::to_string(n) + " " + (n == 1 ? one : several);
+    };
+    const std::uint64_t others = r.failed_calls - r.lost_launches;
+    std::string lines = "dynpar: engine " + r.engine + ": " + count(r.lost_launches, "launch", "launches") + " lost";
+    if (others != 0) lines += ", " + count(others, "other call", "other calls") + " failed";
+    lines += "; " + count(r.grids, "grid", "grids") + " ran";
+    if (r.pending_limit != 0) lines += "; limit on pending launches: " + std::to_string(r.pending_limit);
+
     std::uint64_t listed = 0;
+    std::vector<std::string> advices;
     for (const failure& f : r.failures) {
-        text += "\n  " + describe(f);
+        lines += "\n  " + describe(f);
         listed += f.count;
+        if (std::find(advices.begin(), advices.end(), advice(f)) == advices.end()) advices.push_back(advice(f));
     }
-    if (listed < r.failed_calls) text += "\n  and " + std::to_string(r.failed_calls - listed) + " more of further kinds";
-    return text;
+    if (listed < r.failed_calls) lines += "\n  and " + std::to_string(r.failed_calls - listed) + " more of further kinds";
+    for (const std::string& what_to_do : advices) lines += "\n  What to do: " + what_to_do;
+    return lines;
+}
+
+/// Puts the failures into the order in which people read them: by depth, then by call and kernel.
+inline void sort_failures(report& r) {
+    std::sort(r.failures.begin(), r.failures.end(), [](const failure& a, const failure& b) {
+        return std::tie(a.depth, a.operation, a.kernel, a.count) < std::tie(b.depth, b.operation, b.kernel, b.count);
+    });
 }
 
 /// Thrown by `run` when a call in a kernel failed: above all, when a launch was lost. Results of the run are not to be trusted.

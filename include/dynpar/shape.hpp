@@ -49,14 +49,15 @@ inline constexpr unsigned long long grid_blocks = 0xffffffff;  ///< blocks in al
 inline constexpr unsigned shared_bytes = 227 * 1024;           ///< shared memory of a block (compute capability 9.0)
 }  // namespace bounds
 
-/// `invalid_configuration` where no grid can have that shape, else `success`.
-DYNPAR_FUNCTION constexpr status check(const shape& s) {
+/// `invalid_configuration` where no grid can have that shape, else `success`. `most_threads`: what the kernel allows (see
+/// `most_threads<Kernel>()`).
+DYNPAR_FUNCTION constexpr status check(const shape& s, unsigned most_threads = bounds::block_threads) {
     const bool blocks_fit = s.blocks.x >= 1 && s.blocks.y >= 1 && s.blocks.z >= 1 && s.blocks.x <= bounds::grid_blocks_x &&
                             s.blocks.y <= bounds::grid_blocks_yz && s.blocks.z <= bounds::grid_blocks_yz &&
                             s.blocks.count() <= bounds::grid_blocks;
     const bool threads_fit = s.threads.x >= 1 && s.threads.y >= 1 && s.threads.z >= 1 &&
                              s.threads.x <= bounds::block_threads && s.threads.y <= bounds::block_threads &&
-                             s.threads.z <= bounds::block_threads_z && s.threads.count() <= bounds::block_threads;
+                             s.threads.z <= bounds::block_threads_z && s.threads.count() <= most_threads;
     const bool memory_fits = s.shared_bytes <= bounds::shared_bytes;
     return blocks_fit && threads_fit && memory_fits ? status::success : status::invalid_configuration;
 }

@@ -310,7 +310,8 @@ void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t el
         } catch (const dynpar::launch_error& e) {
             const dynpar::report& report = e.report();
             if (variants.size() > 1 && is_not_supported(report)) {
-                command.say(std::string(to_string(v)) + "  left out: " + dynpar::describe(report.failures.front()));
+                command.say(std::string(to_string(v)) + "  left out: " + dynpar::describe(report.failures.front()) + "; " +
+                            dynpar::advice(report.failures.front()));
             } else {
                 command.say(std::string(to_string(v)) + "  no sum: " + std::to_string(report.lost_launches) +
                             " launches lost, " + std::to_string(report.failed_calls - report.lost_launches) +

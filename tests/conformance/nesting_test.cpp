@@ -323,6 +323,28 @@ TEST_CASE("C8: an impossible shape is refused with invalid_configuration, and no
     }
 }
 
+struct at_most_64_threads {
+    static constexpr unsigned max_threads = 64;
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* counter, unsigned child_threads) const {
+        dynpar::atomic_add(counter, 1u);
+        if (child_threads != 0 && block.thread_rank() == 0) {
+            block.launch(*this, dynpar::shape(1, child_threads), counter, 0u);
+        }
+    }
+};
+
+TEST_CASE("C8: a kernel may bound its threads, and a launch with more is refused") {
+    auto engine = make_engine();
+    auto counter = filled(engine, 1, 0u);
+    engine.run(at_most_64_threads{}, dynpar::shape(1, 64), counter.data(), 64u);
+    CHECK(counter.to_vector()[0] == 128);
+    CHECK(engine.try_run(at_most_64_threads{}, dynpar::shape(1, 65), counter.data(), 0u).lost_launches == 1);
+    const dynpar::report report = engine.try_run(at_most_64_threads{}, dynpar::shape(1, 1), counter.data(), 65u);
+    CHECK(only_failure(report).status == dynpar::status::invalid_configuration);
+    CHECK(counter.to_vector()[0] == 129);
+}
+
 // ---- C9: depth
 
 struct write_depths {

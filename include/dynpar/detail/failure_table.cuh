@@ -43,33 +43,48 @@ __device__ inline unsigned long long mix(unsigned long long hash, unsigned long 
     return (hash ^ value) * 0x100000001b3ull + (hash >> 29);
 }
 
-/// Adds one failed call. Not inlined: a call that succeeds pays for a comparison and nothing else.
-__device__ __noinline__ inline void add_failure(failure_table* table, operation o, status why, int cuda_code, const char* name,
-                                                unsigned name_length, unsigned depth, const shape* s) {
+/// What is to be written down of one failed call.
+struct failed_call {
+    dynpar::operation operation;
+    dynpar::status status;
+    int cuda_code;
+    text kernel;
+    unsigned depth;
+    dynpar::shape shape;
+};
+
+/// Adds one failed call. Not inlined: a call that succeeds pays for a comparison and nothing else. Its loops are not unrolled:
+/// every kernel that can fail must have room for this function's registers, also one with 1024 threads.
+__device__ __noinline__ inline void add_failure(failure_table* table, const failed_call* call) {
     atomicAdd(&table->failed_calls, 1ull);
-    if (o == operation::launch || o == operation::then) atomicAdd(&table->lost_launches, 1ull);
+    if (call->operation == operation::launch || call->operation == operation::then) atomicAdd(&table->lost_launches, 1ull);
 
     unsigned long long key = 0xcbf29ce484222325ull;
-    key = mix(key, static_cast<unsigned long long>(o) << 8 | static_cast<unsigned long long>(why));
-    key = mix(key, static_cast<unsigned>(cuda_code));
-    key = mix(key, depth);
-    key = mix(key, s->blocks.x), key = mix(key, s->blocks.y), key = mix(key, s->blocks.z);
-    key = mix(key, s->threads.x), key = mix(key, s->threads.y), key = mix(key, s->threads.z);
-    key = mix(key, s->shared_bytes), key = mix(key, s->malleable);
-    for (unsigned i = 0; i < name_length; ++i) key = mix(key, static_cast<unsigned char>(name[i]));
+    key = mix(key, static_cast<unsigned>(call->operation) << 8 | static_cast<unsigned>(call->status));
+    key = mix(key, static_cast<unsigned>(call->cuda_code));
+    key = mix(key, static_cast<unsigned long long>(call->depth) << 1 | call->shape.malleable);
+    static_assert(sizeof(shape) == 8 * sizeof(unsigned), "three blocks, three threads, shared bytes, and a flag");
+    const unsigned* const sizes = &call->shape.blocks.x;
+#pragma unroll 1
+    for (unsigned i = 0; i < 7; ++i) key = mix(key, sizes[i]);
+#pragma unroll 1
+    for (unsigned i = 0; i < call->kernel.length; ++i) key = mix(key, static_cast<unsigned char>(call->kernel.begin[i]));
     if (key == 0) key = 1;
 
+#pragma unroll 1
     for (unsigned probe = 0; probe < failure_table::capacity; ++probe) {
         failure_entry& entry = table->entries[(key + probe) % failure_table::capacity];
         const unsigned long long found = atomicCAS(&entry.key, 0ull, key);
         if (found == 0) {  // ours to describe; read when the run is over, so nobody needs to wait for it
-            entry.operation = o;
-            entry.status = why;
-            entry.cuda_code = cuda_code;
-            entry.depth = depth;
-            entry.shape = *s;
-            entry.name_length = name_length < failure_entry::name_capacity ? name_length : failure_entry::name_capacity;
-            for (unsigned i = 0; i < entry.name_length; ++i) entry.name[i] = name[i];
+            entry.operation = call->operation;
+            entry.status = call->status;
+            entry.cuda_code = call->cuda_code;
+            entry.depth = call->depth;
+            entry.shape = call->shape;
+            const unsigned length = call->kernel.length;
+            entry.name_length = length < failure_entry::name_capacity ? length : failure_entry::name_capacity;
+#pragma unroll 1
+            for (unsigned i = 0; i < entry.name_length; ++i) entry.name[i] = call->kernel.begin[i];
         }
         if (found == 0 || found == key) {
             atomicAdd(&entry.count, 1ull);

@@ -25,6 +25,7 @@ struct host_stream_state;
 /// A kernel together with the types of its arguments, for code that no longer knows these types.
 struct host_kernel {
     text name;
+    unsigned most_threads;                                       ///< of a block
     void (*run_thread)(const void* closure, host_block& block);  ///< runs one thread
 };
 

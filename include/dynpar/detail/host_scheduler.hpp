@@ -77,7 +77,7 @@ private:
     template <class Closure>
     host_grid* try_make_grid(operation o, const host_kernel& kernel, const Closure& closure, const shape& s, unsigned depth);
     void destroy(host_grid* grid);
-    status allowed(const shape& s, unsigned depth) const;
+    status allowed(const host_kernel& kernel, const shape& s, unsigned depth) const;
     void make_ready(host_grid* grid);
     void advance(std::shared_ptr<host_stream_state> first);
     static void drop(const std::shared_ptr<host_stream_state>& stream);
@@ -165,8 +165,8 @@ inline void host_scheduler::destroy(host_grid* grid) {
     memory_.deallocate(grid, bytes, alignof(std::max_align_t));
 }
 
-inline status host_scheduler::allowed(const shape& s, unsigned depth) const {
-    if (check(s) != status::success) return status::invalid_configuration;
+inline status host_scheduler::allowed(const host_kernel& kernel, const shape& s, unsigned depth) const {
+    if (check(s, kernel.most_threads) != status::success) return status::invalid_configuration;
     if (depth > nesting_depth_) return status::nesting_depth_exceeded;
     if (pending_ >= pending_limit_) return status::pending_launches_exceeded;
     return status::success;
@@ -177,7 +177,7 @@ status host_scheduler::launch(host_block_state& from, const std::shared_ptr<host
                               const host_kernel& kernel, const Closure& closure, const shape& s) {
     if (cancelled_) return status::launch_failed;
     const unsigned depth = from.grid->depth + 1;
-    if (const status why = allowed(s, depth); why != status::success) {
+    if (const status why = allowed(kernel, s, depth); why != status::success) {
         fail(operation::launch, kernel, depth, s, why);
         trace_launch(operation::launch, kernel, s, from.grid, true);
         return why;
@@ -204,7 +204,7 @@ template <class Closure>
 status host_scheduler::then(host_block_state& from, const host_kernel& kernel, const Closure& closure, const shape& s) {
     if (cancelled_) return status::launch_failed;
     host_grid* continued = from.grid;
-    if (const status why = allowed(s, continued->depth); why != status::success) {
+    if (const status why = allowed(kernel, s, continued->depth); why != status::success) {
         fail(operation::then, kernel, continued->depth, s, why);
         trace_launch(operation::then, kernel, s, continued, true);
         return why;
@@ -355,7 +355,7 @@ report host_scheduler::run(const host_kernel& kernel, const Closure& closure, co
     report_.device = "CPU";
     report_.pending_limit = pending_limit_ == SIZE_MAX ? 0 : pending_limit_;
     frames_.emplace_back();
-    if (check(s) != status::success) {
+    if (check(s, kernel.most_threads) != status::success) {
         fail(operation::launch, kernel, 0, s, status::invalid_configuration);
         return std::move(report_);
     }
@@ -364,6 +364,7 @@ report host_scheduler::run(const host_kernel& kernel, const Closure& closure, co
     make_ready(root);
     run_until_complete();
     if (fault_ != nullptr) std::rethrow_exception(std::exchange(fault_, nullptr));
+    sort_failures(report_);
     return std::move(report_);
 }
 

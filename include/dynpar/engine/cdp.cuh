@@ -347,6 +347,7 @@ private:
             run.last_begun_hash[place] = hash;
             detail::cdp_last_begun& entry = run.last_begun[place];
             const unsigned length = kernel_.length < detail::cdp_name::capacity ? kernel_.length : detail::cdp_name::capacity;
+#pragma unroll 1
             for (unsigned i = 0; i < length; ++i) entry.name[i] = kernel_.begin[i];
             entry.length = length;
             __threadfence_system();  // the fault that this is for may be the next instruction
@@ -411,7 +412,7 @@ private:
     template <class Kernel, class... Args>
     __device__ status launch_grid(operation o, cudaStream_t stream, const Kernel& kernel, const shape& s, const Args&... args) {
         const unsigned depth = o == operation::then ? grid_.depth : grid_.depth + 1;
-        if (check(s) != status::success) return lost(o, status::invalid_configuration, cudaSuccess, kernel_name<Kernel>(), s);
+        if (check(s, most_threads<Kernel>()) != status::success) return lost(o, status::invalid_configuration, cudaSuccess, kernel_name<Kernel>(), s);
         if ((points_into_block(args) || ...)) return lost(o, status::invalid_pointer, cudaSuccess, kernel_name<Kernel>(), s);
         if (depth > grid_.run->nesting_depth) {
             return lost(o, status::nesting_depth_exceeded, cudaSuccess, kernel_name<Kernel>(), s);
@@ -450,7 +451,8 @@ private:
     /// Reports a call that is about a child or a continuation.
     __device__ status lost(operation o, status why, cudaError_t code, text kernel, const shape& s) const {
         const unsigned depth = o == operation::then ? grid_.depth : grid_.depth + 1;
-        detail::add_failure(&grid_.run->failures, o, why, code, kernel.begin, kernel.length, depth, &s);
+        const detail::failed_call call{o, why, code, kernel, depth, s};
+        detail::add_failure(&grid_.run->failures, &call);
         return why;
     }
 
@@ -458,8 +460,8 @@ private:
     __device__ status fail(operation o, status why, cudaError_t code = cudaSuccess) const {
         unsigned shared_bytes;
         asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(shared_bytes));
-        const shape s(dim_blocks(), dim_threads(), shared_bytes);
-        detail::add_failure(&grid_.run->failures, o, why, code, kernel_.begin, kernel_.length, grid_.depth, &s);
+        const detail::failed_call call{o, why, code, kernel_, grid_.depth, shape(dim_blocks(), dim_threads(), shared_bytes)};
+        detail::add_failure(&grid_.run->failures, &call);
         return why;
     }
 
@@ -478,6 +480,7 @@ private:
 
     __device__ static unsigned long long hash_of(text name) {
         unsigned long long hash = 0xcbf29ce484222325ull;
+#pragma unroll 1
         for (unsigned i = 0; i < name.length; ++i) hash = detail::mix(hash, static_cast<unsigned char>(name.begin[i]));
         return hash != 0 ? hash : 1;
     }
@@ -490,6 +493,7 @@ private:
             const unsigned long long found = atomicCAS(&name.hash, 0ull, hash);
             if (found == 0) {
                 name.length = kernel.length < detail::cdp_name::capacity ? kernel.length : detail::cdp_name::capacity;
+#pragma unroll 1
                 for (unsigned i = 0; i < name.length; ++i) name.name[i] = kernel.begin[i];
             }
             if (found == 0 || found == hash) break;
@@ -541,9 +545,10 @@ DYNPAR_FUNCTION inline status cdp_event::record(const cdp_stream& stream) {
 #endif
 }
 
-/// The grid behind every launch of this engine: makes the block and runs the kernel on it.
+/// The grid behind every launch of this engine: makes the block and runs the kernel on it. The bound keeps registers few enough
+/// for every block size that the kernel may have.
 template <class Kernel, class... Args>
-__global__ void detail::cdp_entry(cdp_grid grid, Kernel kernel, Args... args) {
+__global__ void __launch_bounds__(most_threads<Kernel>()) detail::cdp_entry(cdp_grid grid, Kernel kernel, Args... args) {
     __shared__ cdp_ending ending;
     cdp_block block(grid, kernel_name<Kernel>(), &ending);
     block.begin();
@@ -583,7 +588,7 @@ public:
     report try_run(Kernel kernel, const shape& s, Args... args) {
         check_kernel<cdp_block, Kernel, Args...>();
         const text kernel_text = kernel_name<Kernel>();
-        if (const status why = check(s); why != status::success) return host_->refused(kernel_text, s, why, cudaSuccess);
+        if (const status why = check(s, most_threads<Kernel>()); why != status::success) return host_->refused(kernel_text, s, why, cudaSuccess);
         constexpr auto entry = &detail::cdp_entry<Kernel, Args...>;
         if (s.shared_bytes > 48 * 1024) {  // beyond it CUDA wants to be asked
             const cudaError_t code = cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,

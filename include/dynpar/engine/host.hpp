@@ -201,7 +201,7 @@ private:
 
     template <class Kernel, class... Args>
     static const detail::host_kernel& description() {
-        static const detail::host_kernel kernel{kernel_name<Kernel>(), [](const void* c, host_block& block) {
+        static const detail::host_kernel kernel{kernel_name<Kernel>(), most_threads<Kernel>(), [](const void* c, host_block& block) {
                                                     static_cast<const closure<Kernel, Args...>*>(c)->run_thread(block);
                                                 }};
         return kernel;
