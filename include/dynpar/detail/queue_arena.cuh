@@ -1,0 +1,140 @@
+// Queue engine: memory for records, arguments, scratch and spilled tasks, taken and given back by any thread at any time.
+#pragma once
+
+#include "queue_state.cuh"
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+// The arena is handed out from its begin to its end in pieces of 64 bytes, doubled as often as needed. What comes back goes to a
+// list for its size. A list is a stack whose head holds a place and a count of all changes: a head that was read before others
+// popped and pushed the same piece has an old count, so its exchange fails.
+
+__device__ inline unsigned size_class_of(unsigned long long bytes) {
+    const unsigned long long units = (bytes + unit_bytes - 1) / unit_bytes;
+    return units <= 1 ? 0 : 64 - static_cast<unsigned>(__clzll(static_cast<long long>(units - 1)));
+}
+
+__device__ inline void push_free(unsigned long long& head, arena_index piece) {
+    unsigned long long seen = look(head);
+    while (true) {
+        put(*at<arena_index>(piece), static_cast<arena_index>(seen));
+        __threadfence();
+        const unsigned long long next = ((seen >> 32) + 1) << 32 | piece;
+        const unsigned long long found = atomicCAS(&head, seen, next);
+        if (found == seen) return;
+        seen = found;
+    }
+}
+
+__device__ inline arena_index pop_free(unsigned long long& head) {
+    unsigned long long seen = look(head);
+    while (static_cast<arena_index>(seen) != 0) {
+        __threadfence();
+        const arena_index next_piece = look(*at<arena_index>(static_cast<arena_index>(seen)));  // perhaps no longer a link:
+        const unsigned long long next = ((seen >> 32) + 1) << 32 | next_piece;                  // then the exchange fails
+        const unsigned long long found = atomicCAS(&head, seen, next);
+        if (found == seen) {
+            __threadfence();
+            return static_cast<arena_index>(seen);
+        }
+        seen = found;
+    }
+    return 0;
+}
+
+/// Memory that was never used before; 0 if there is none left.
+__device__ inline arena_index take_new(unsigned long long units) {
+    unsigned long long& next = engine().control->arena_next;
+    if (units > engine().arena_units || look(next) + units > engine().arena_units) return 0;
+    const unsigned long long place = atomicAdd(&next, units);
+    if (place + units <= engine().arena_units) return static_cast<arena_index>(place);
+    atomicAdd(&next, 0ull - units);
+    return 0;
+}
+
+/// At least 64 << size_class bytes; 0 if there is no memory left.
+__device__ __noinline__ inline arena_index allocate(unsigned size_class) {
+    if (size_class >= size_classes) return 0;
+    if (const arena_index piece = pop_free(engine().control->free_lists[size_class]); piece != 0) return piece;
+    if (const arena_index piece = take_new(1ull << size_class); piece != 0) return piece;
+    if (size_class != 0) return 0;
+    // The last place where a free record may be: a batch that some warp has put aside. Its head lists the others.
+    const arena_index batch = pop_free(engine().control->free_batches);
+    if (batch == 0) return 0;
+    for (unsigned i = 1; i < record_batch; ++i) push_free(engine().control->free_lists[0], look(at<arena_index>(batch)[i]));
+    return batch;
+}
+
+__device__ __noinline__ inline void release(arena_index piece, unsigned size_class) {
+    push_free(engine().control->free_lists[size_class], piece);
+}
+
+// ---- Records at hand. Most tasks that join need one record, so every warp keeps some.
+
+/// A record's place, 0 if there is no memory. Lanes may call it on their own.
+__device__ inline arena_index take_record() {
+    warp_state& warp = this_warp();
+    const int left = atomicSub(&warp.free_records, 1);
+    if (left > 0) return warp.free_record[left - 1];
+    atomicAdd(&warp.free_records, 1);
+    return allocate(0);
+}
+
+/// Not while other lanes of this warp take records.
+__device__ inline void give_back_record(arena_index record) {
+    warp_state& warp = this_warp();
+    const int place = atomicAdd(&warp.free_records, 1);
+    if (place < static_cast<int>(records_kept)) {
+        warp.free_record[place] = record;
+    } else {
+        atomicSub(&warp.free_records, 1);
+        release(record, 0);
+    }
+}
+
+/// All lanes together, before blocks run: enough records that each of 32 blocks finds one at hand, and not too many.
+__device__ inline void balance_records() {
+    warp_state& warp = this_warp();
+    const int have = warp.free_records;
+    if (have >= static_cast<int>(warp_size) && have <= static_cast<int>(records_kept - record_batch)) return;
+    const unsigned lane = lane_rank();
+    __syncwarp();
+    if (have < static_cast<int>(warp_size)) {
+        arena_index batch = 0;
+        if (lane == 0) batch = pop_free(engine().control->free_batches);
+        batch = __shfl_sync(all_lanes, batch, 0);
+        if (batch != 0) {
+            if (lane < record_batch) warp.free_record[have + lane] = lane == 0 ? batch : look(at<arena_index>(batch)[lane]);
+            if (lane == 0) warp.free_records = have + record_batch;
+        } else {
+            arena_index first = 0;
+            if (lane == 0) first = take_new(warp_size);
+            first = __shfl_sync(all_lanes, first, 0);
+            if (first != 0) {
+                warp.free_record[have + lane] = first + lane;
+                if (lane == 0) warp.free_records = have + warp_size;
+            }
+        }
+    } else {
+        const unsigned kept = static_cast<unsigned>(have) - record_batch;
+        const arena_index batch = warp.free_record[kept];
+        if (lane > 0 && lane < record_batch) put(at<arena_index>(batch)[lane], warp.free_record[kept + lane]);
+        __threadfence();
+        __syncwarp();
+        if (lane == 0) {
+            push_free(engine().control->free_batches, batch);
+            warp.free_records = static_cast<int>(kept);
+        }
+    }
+    __syncwarp();
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif

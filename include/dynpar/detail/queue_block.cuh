@@ -1,0 +1,773 @@
+// Queue engine: the blocks that kernels are handed, one for a lane and one for a warp or more, and how they launch.
+#pragma once
+
+#include "../block.hpp"
+#include "queue_worker.cuh"
+
+namespace dynpar {
+
+class queue_stream;
+class queue_event;
+
+namespace detail {
+namespace queue {
+
+class lane_block;
+class wide_block;
+
+/// Where a kernel with arguments of these types is entered, by the width of its blocks. Its address is what a task carries.
+template <class Kernel, class... Args>
+struct entry_points;
+
+#if defined(__CUDACC__)
+
+/// Notes a call that failed. Where memory is lacking the run is over: its results are worth nothing, and an endless recursion ends.
+__device__ __noinline__ inline status report_failure(operation what, status why, text kernel, unsigned depth, shape s) {
+    const failed_call call{what, why, 0, kernel, depth, s};
+    add_failure(engine().failures, &call);
+    if (why == status::out_of_memory) stop_run(no_memory);
+    return why;
+}
+
+/// Who runs a grid of that shape.
+struct width_choice {
+    std::uint32_t width;
+    std::uint32_t threads;
+};
+__device__ inline width_choice choose_width(const shape& s) {
+    std::uint32_t threads = static_cast<std::uint32_t>(s.threads.count());
+    if (s.malleable) threads = min(threads, engine().malleable_threads);
+    return {threads == 1 ? info::on_lane : threads <= warp_size ? info::on_warp : info::on_block, threads};
+}
+
+/// Whether a grid of that shape is one lane task, given that its arguments fit.
+__device__ inline bool is_simple(const shape& s) {
+    return s.blocks.x == 1 && s.blocks.y == 1 && s.blocks.z == 1 && s.threads.x == 1 && s.threads.y == 1 && s.threads.z == 1 &&
+           s.shared_bytes == 0;
+}
+
+/// What a launch that is not simple needs to know.
+struct launch_request {
+    wide_entry lane;             // entry where a lane runs a block
+    wide_entry wide;             // entry otherwise
+    const void* payload;
+    std::uint32_t payload_size;
+    std::uint32_t depth;         // of the grid to be
+};
+
+__device__ inline status check_request(const shape& s, std::uint32_t depth, std::uint32_t launcher_depth) {
+    if (check(s) != status::success) return status::invalid_configuration;
+    if (!s.malleable && s.threads.count() > engine().block_threads) return status::invalid_configuration;
+    if (depth != launcher_depth && launcher_depth >= engine().nesting_depth) return status::nesting_depth_exceeded;
+    return status::success;
+}
+
+/// Fills in a task, all but what it counts on. Details, if it needs any, are attached to `record`, which is its grid's own; where
+/// there is none (0), a task that needs details is refused with `false`.
+__device__ __noinline__ inline bool fill_task(wide_task& task, const launch_request& request, const shape& s,
+                                              arena_index record) {
+    const width_choice choice = choose_width(s);
+    const dimensions threads = s.malleable ? dimensions(choice.threads) : s.threads;
+    task.entry = choice.width == info::on_lane ? request.lane : request.wide;
+    task.info = request.depth | choice.width;
+    task.threads = choice.threads;
+    task.first = 0;
+    task.last = static_cast<std::uint32_t>(s.blocks.count());
+    task.details = 0;
+    const bool plain = task.last == 1 && threads.y == 1 && threads.z == 1 && s.shared_bytes == 0 &&
+                       request.payload_size <= sizeof(wide_arguments);
+    if (plain) {
+        memcpy(&task.arguments, request.payload, request.payload_size);
+        return true;
+    }
+    if (record == 0) return false;
+    void* memory = allocate_for(record, sizeof(launch_details) + request.payload_size);
+    if (memory == nullptr) return false;
+    launch_details* details = static_cast<launch_details*>(memory);
+    details->blocks = s.blocks;
+    details->threads = threads;
+    details->shared_bytes = s.shared_bytes;
+    memcpy(details + 1, request.payload, request.payload_size);
+    task.details = static_cast<arena_index>((reinterpret_cast<unsigned char*>(details) - engine().arena) / unit_bytes);
+    return true;
+}
+
+/// A child grid with a record of its own, which counts on `parent`: several blocks, a stream, or arguments that need room.
+/// `out_of_memory`, or success; then the caller counts one child more.
+__device__ __noinline__ inline status launch_with_record(const launch_request& request, const shape& s, arena_index parent,
+                                                         arena_index stream, bool spread) {
+    const arena_index record = make_record(parent, request.depth);
+    if (record == 0) return status::out_of_memory;
+    wide_task task;
+    if (!fill_task(task, request, s, record)) {
+        release(record, 0);
+        return status::out_of_memory;
+    }
+    task.grid = record;
+    task.info |= info::owner | (task.last > 1 ? info::one_of_several : 0u);
+    put(at<grid_record>(record)->pending, static_cast<int>(task.last));
+    if (stream != 0) {
+        at<grid_record>(record)->depth_and_flags |= grid_record::in_stream | grid_record::scratch_taken;
+        at<grid_record>(record)->scratch[0] = stream;
+        __threadfence();
+        return give_to_stream(stream, stream_node::run_grid, 0, &task) ? status::success : status::out_of_memory;
+    }
+    if (spread && task.last > 1) {  // the run's first grid: all workers help themselves
+        run_control& control = *engine().control;
+        copy_task(control.root, task);
+        __threadfence();
+        put(control.root_blocks, task.last);
+        return status::success;
+    }
+    return push_wide(task) ? status::success : status::out_of_memory;
+}
+
+/// A continuation of the grid that `record` is of.
+__device__ __noinline__ inline bool continue_general(const launch_request& request, const shape& s, arena_index record,
+                                                     const lane_task& simple) {
+    wide_task task;
+    if (!fill_task(task, request, s, record)) return false;
+    task.grid = record;
+    task.info |= info::owner | (task.last > 1 ? info::one_of_several : 0u);
+    return add_continuation(record, simple, task);
+}
+
+__device__ __noinline__ inline void* scratch_of(arena_index record, unsigned long long bytes) {
+    grid_record* of = at<grid_record>(record);
+    if (bytes <= sizeof(of->scratch) &&
+        (atomicOr(&of->depth_and_flags, grid_record::scratch_taken) & grid_record::scratch_taken) == 0) {
+        return of->scratch;
+    }
+    return allocate_for(record, bytes);
+}
+
+template <class Kernel, class... Args>
+__device__ inline launch_request make_request(const payload_of<Kernel, Args...>& payload, std::uint32_t depth) {
+    return {&entry_points<Kernel, Args...>::wide_lane, &entry_points<Kernel, Args...>::wide, &payload,
+            payload_bytes<Kernel, Args...>, depth};
+}
+
+template <class Kernel, class... Args>
+__device__ inline lane_task make_lane_task(const payload_of<Kernel, Args...>& payload) {
+    lane_task task{};
+    task.entry = &entry_points<Kernel, Args...>::lane;
+    memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
+    return task;
+}
+
+/// C11: memory that is gone when the launching block is, or that no other thread can see.
+template <class T>
+__device__ inline bool points_to_own_memory(const T& argument) {
+    if constexpr (std::is_pointer_v<T>) {
+        if constexpr (!std::is_function_v<std::remove_pointer_t<T>>) {
+            const void* place = (const void*)argument;
+            return place != nullptr && (__isLocal(place) || __isShared(place));
+        }
+    }
+    return false;
+}
+
+#endif
+
+}  // namespace queue
+}  // namespace detail
+
+/// DYNPAR_CHECK_POINTERS: whether launches look at pointers among their arguments (`status::invalid_pointer`). On in builds
+/// without NDEBUG; it costs a few instructions for each pointer.
+#if !defined(DYNPAR_CHECK_POINTERS)
+#if defined(NDEBUG)
+#define DYNPAR_CHECK_POINTERS 0
+#else
+#define DYNPAR_CHECK_POINTERS 1
+#endif
+#endif
+
+/// A stream of a block on the queue engine; made by `block.make_stream()`, for that block alone.
+class queue_stream {
+public:
+    /// Nothing that is given to the stream from now on begins before the work before the event's latest record is complete.
+    DYNPAR_FUNCTION status wait(const queue_event& event);
+
+    DYNPAR_FUNCTION ~queue_stream() {
+#if DYNPAR_ON_DEVICE
+        if (state_ != 0) detail::queue::close_stream(state_);
+#endif
+    }
+    DYNPAR_FUNCTION queue_stream(queue_stream&& other) noexcept : state_(other.state_) { other.state_ = 0; }
+    DYNPAR_FUNCTION queue_stream& operator=(queue_stream&& other) noexcept {
+        const detail::queue::arena_index state = state_;
+        state_ = other.state_;
+        other.state_ = state;
+        return *this;
+    }
+
+private:
+    friend class detail::queue::lane_block;
+    friend class detail::queue::wide_block;
+    friend class queue_event;
+    DYNPAR_FUNCTION explicit queue_stream(detail::queue::arena_index state) : state_(state) {}
+
+    detail::queue::arena_index state_;  // 0 if there is no stream behind this object
+};
+
+/// An event of a block on the queue engine; made by `block.make_event()`, for that block alone.
+class queue_event {
+public:
+    /// Records the event: it is complete once all that was given to the stream before is.
+    DYNPAR_FUNCTION status record(const queue_stream& stream) {
+#if DYNPAR_ON_DEVICE
+        using namespace detail::queue;
+        if (!alive_ || stream.state_ == 0) return status::launch_failed;  // reported when it was made
+        const arena_index fresh = make_event_state();
+        if (fresh == 0 || !give_to_stream(stream.state_, stream_node::record_event, fresh, nullptr)) {
+            return report_failure(operation::record_event, status::out_of_memory, text{"", 0}, 0, shape());
+        }
+        if (state_ != 0) forget_event(state_);
+        state_ = fresh;
+        return status::success;
+#else
+        static_cast<void>(stream);
+        return status::not_supported;
+#endif
+    }
+
+    DYNPAR_FUNCTION ~queue_event() {
+#if DYNPAR_ON_DEVICE
+        if (state_ != 0) detail::queue::forget_event(state_);
+#endif
+    }
+    DYNPAR_FUNCTION queue_event(queue_event&& other) noexcept : alive_(other.alive_), state_(other.state_) {
+        other.alive_ = false;
+        other.state_ = 0;
+    }
+    DYNPAR_FUNCTION queue_event& operator=(queue_event&& other) noexcept {
+        const detail::queue::arena_index state = state_;
+        const bool alive = alive_;
+        alive_ = other.alive_, state_ = other.state_;
+        other.alive_ = alive, other.state_ = state;
+        return *this;
+    }
+
+private:
+    friend class detail::queue::lane_block;
+    friend class detail::queue::wide_block;
+    friend class queue_stream;
+    DYNPAR_FUNCTION queue_event() {}
+
+    bool alive_ = true;
+    detail::queue::arena_index state_ = 0;  // of its latest record; 0: never recorded, and nobody waits for it
+};
+
+DYNPAR_FUNCTION inline status queue_stream::wait(const queue_event& event) {
+#if DYNPAR_ON_DEVICE
+    using namespace detail::queue;
+    if (state_ == 0 || !event.alive_) return status::launch_failed;  // reported when it was made
+    if (event.state_ == 0) return status::success;
+    if (!give_to_stream(state_, stream_node::wait_event, event.state_, nullptr)) {
+        return report_failure(operation::wait_event, status::out_of_memory, text{"", 0}, 0, shape());
+    }
+    return status::success;
+#else
+    static_cast<void>(event);
+    return status::not_supported;
+#endif
+}
+
+namespace detail {
+namespace queue {
+
+/// What both block types do alike. `Derived` says what its record is, and counts children.
+///
+/// Members are DYNPAR_FUNCTION, with bodies for the device alone: nvcc compiles kernels for both sides.
+template <class Derived>
+class block_interface {
+public:
+    DYNPAR_FUNCTION unsigned block_rank() const { return rank_; }
+    DYNPAR_FUNCTION unsigned num_blocks() const { return static_cast<unsigned>(dim_blocks().count()); }
+    DYNPAR_FUNCTION dimensions group_index() const {
+        return details_ == 0 ? dimensions(0, 0, 0) : dim_blocks().index_of(rank_);
+    }
+    DYNPAR_FUNCTION dimensions dim_blocks() const {
+#if DYNPAR_ON_DEVICE
+        if (details_ != 0) return at<launch_details>(details_)->blocks;
+#endif
+        return {};
+    }
+    DYNPAR_FUNCTION unsigned depth() const { return info_ & info::depth_mask; }
+
+    template <class Kernel, class... Args>
+    DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
+        check_kernel<lane_block, Kernel, Args...>();
+        check_kernel<wide_block, Kernel, Args...>();
+#if DYNPAR_ON_DEVICE
+        if (depth() >= engine().nesting_depth || bad_pointer(args...)) return refuse<Kernel>(operation::launch, s, args...);
+        const auto payload = make_payload(kernel, args...);
+        if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
+            if (is_simple(s)) {
+                lane_task task = make_lane_task<Kernel, Args...>(payload);
+                task.info = (depth() + 1) | lane_rank() << info::launcher_shift;
+                if (derived().push_child(task)) return status::success;
+                return fail(operation::launch, status::out_of_memory, kernel_name<Kernel>(), depth() + 1, s);
+            }
+        }
+        const status result = derived().launch_child(make_request<Kernel, Args...>(payload, depth() + 1), s);
+        if (result == status::success) return result;
+        return fail(operation::launch, result, kernel_name<Kernel>(), depth() + 1, s);
+#else
+        return nowhere(kernel, s, args...);
+#endif
+    }
+
+    template <class Kernel, class... Args>
+    DYNPAR_FUNCTION status launch(const queue_stream& stream, Kernel kernel, const shape& s, Args... args) {
+        check_kernel<lane_block, Kernel, Args...>();
+        check_kernel<wide_block, Kernel, Args...>();
+#if DYNPAR_ON_DEVICE
+        if (depth() >= engine().nesting_depth || bad_pointer(args...)) return refuse<Kernel>(operation::launch, s, args...);
+        const auto payload = make_payload(kernel, args...);
+        status result = check_request(s, depth() + 1, depth());
+        const arena_index stream_state = Derived::state_of(stream);
+        if (result == status::success && stream_state == 0) result = status::launch_failed;
+        if (result == status::success) {
+            const arena_index own = derived().counting_record();
+            result = own == 0 ? status::out_of_memory
+                              : launch_with_record(make_request<Kernel, Args...>(payload, depth() + 1), s, own, stream_state, false);
+        }
+        if (result == status::success) return result;
+        return fail(operation::launch, result, kernel_name<Kernel>(), depth() + 1, s);
+#else
+        static_cast<void>(stream);
+        return nowhere(kernel, s, args...);
+#endif
+    }
+
+    template <class Kernel, class... Args>
+    DYNPAR_FUNCTION status then(Kernel kernel, const shape& s, Args... args) {
+        check_kernel<lane_block, Kernel, Args...>();
+        check_kernel<wide_block, Kernel, Args...>();
+#if DYNPAR_ON_DEVICE
+        if (bad_pointer(args...)) return refuse<Kernel>(operation::then, s, args...);
+        const auto payload = make_payload(kernel, args...);
+        lane_task simple{};
+        if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
+            if (is_simple(s)) {
+                simple = make_lane_task<Kernel, Args...>(payload);
+                if (derived().continue_simply(simple)) return status::success;
+            }
+        }
+        status result = check_request(s, depth(), depth());
+        if (result == status::success) {
+            const arena_index record = derived().grid_of_its_own();
+            const bool done = record != 0 &&
+                              continue_general(make_request<Kernel, Args...>(payload, depth()), s, record, simple);
+            if (!done) result = status::out_of_memory;
+        }
+        if (result == status::success) return result;
+        return fail(operation::then, result, kernel_name<Kernel>(), depth(), s);
+#else
+        return nowhere(kernel, s, args...);
+#endif
+    }
+
+    template <class T>
+    DYNPAR_FUNCTION T* scratch(std::size_t count) {
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: scratch memory runs no destructors");
+#if DYNPAR_ON_DEVICE
+        void* memory = nullptr;
+        if (count <= (1ull << 40) / sizeof(T)) memory = derived().take_scratch(count * sizeof(T));
+        if (memory == nullptr) fail(operation::scratch, status::out_of_memory);
+        return static_cast<T*>(memory);
+#else
+        static_cast<void>(count);
+        return nullptr;
+#endif
+    }
+
+    DYNPAR_FUNCTION queue_stream make_stream() {
+#if DYNPAR_ON_DEVICE
+        const arena_index state = open_stream();
+        if (state == 0) fail(operation::make_stream, status::out_of_memory);
+        return Derived::stream_of(state);
+#else
+        return Derived::stream_of(0);
+#endif
+    }
+    DYNPAR_FUNCTION queue_event make_event() { return Derived::new_event(); }
+
+protected:
+    DYNPAR_FUNCTION block_interface(arena_index grid, std::uint32_t task_info, arena_index details, std::uint32_t rank, text kernel)
+        : grid_(grid), info_(task_info), details_(details), rank_(rank), kernel_(kernel) {}
+
+    DYNPAR_FUNCTION Derived& derived() { return static_cast<Derived&>(*this); }
+    DYNPAR_FUNCTION const Derived& derived() const { return static_cast<const Derived&>(*this); }
+
+#if DYNPAR_ON_DEVICE
+    template <class... Args>
+    __device__ static bool bad_pointer(const Args&... args) {
+#if DYNPAR_CHECK_POINTERS
+        return (points_to_own_memory(args) || ...);
+#else
+        return false;
+#endif
+    }
+    template <class Kernel, class... Args>
+    __device__ status refuse(operation what, const shape& s, const Args&... args) const {
+        const unsigned child_depth = what == operation::launch ? depth() + 1 : depth();
+        const status why = bad_pointer(args...) ? status::invalid_pointer : status::nesting_depth_exceeded;
+        return fail(what, why, kernel_name<Kernel>(), child_depth, s);
+    }
+    __device__ status fail(operation what, status why, text kernel, unsigned kernel_depth, const shape& s) const {
+        return report_failure(what, why, kernel, kernel_depth, s);
+    }
+    /// For a call that is about this block itself.
+    __device__ status fail(operation what, status why) const {
+        shape s(dim_blocks(), derived().dim_threads());
+        if (details_ != 0) s.shared_bytes = at<launch_details>(details_)->shared_bytes;
+        return report_failure(what, why, kernel_, depth(), s);
+    }
+    __device__ bool is_owner() const { return (info_ & info::owner) != 0; }
+#endif
+
+    /// Never called: engines of the queue have no host side, but nvcc wants a body, and the kernel's in it.
+    template <class Kernel, class... Args>
+    DYNPAR_FUNCTION static status nowhere(const Kernel&, const shape&, const Args&...) {
+        return status::not_supported;
+    }
+
+    arena_index grid_;
+    std::uint32_t info_;
+    arena_index details_;
+    std::uint32_t rank_;
+    text kernel_;
+};
+
+/// A block of one thread, on a lane.
+class lane_block : public block_interface<lane_block> {
+public:
+    DYNPAR_FUNCTION lane_block(arena_index grid, std::uint32_t task_info, arena_index details, std::uint32_t rank, text kernel)
+        : block_interface(grid, task_info, details, rank, kernel) {}
+
+    DYNPAR_FUNCTION unsigned thread_rank() const { return 0; }
+    DYNPAR_FUNCTION unsigned num_threads() const { return 1; }
+    DYNPAR_FUNCTION dimensions thread_index() const { return dimensions(0, 0, 0); }
+    DYNPAR_FUNCTION dimensions dim_threads() const { return {}; }
+    DYNPAR_FUNCTION void sync() {}
+
+    DYNPAR_FUNCTION status wait() {
+#if DYNPAR_ON_DEVICE
+        if (depth() >= engine().sync_depth) return fail(operation::wait, status::sync_depth_exceeded);
+        const unsigned launched = launched_ & block_outcome::count_mask;
+        if (own_ == 0 && launched == 0) return status::success;
+        if (ensure_own() == 0) return fail(operation::wait, status::out_of_memory);
+        if ((launched_ & block_outcome::late) != 0) point_lanes_to_own(grid_, own_);
+        if (launched != 0) atomicAdd(&at<grid_record>(own_)->pending, static_cast<int>(launched));
+        launched_ = block_outcome::accounted;
+        fresh_ = false;
+        wait_for_children(own_, depth());
+        return run_stopped() ? status::launch_failed : status::success;
+#else
+        return status::not_supported;
+#endif
+    }
+
+    template <class T>
+    DYNPAR_FUNCTION T* shared(std::size_t count) {
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
+#if DYNPAR_ON_DEVICE
+        const unsigned room = details_ == 0 ? 0 : at<launch_details>(details_)->shared_bytes;
+        if (count > (room - shared_used_) / sizeof(T)) {
+            fail(operation::shared, status::shared_memory_exceeded);
+            return nullptr;
+        }
+        if (shared_memory_ == nullptr) {  // a lane has no fast memory of its own: it is the grid's, and lives longer than it must
+            const arena_index record = grid_of_its_own();
+            if (record != 0) shared_memory_ = static_cast<unsigned char*>(allocate_for(record, room));
+            if (shared_memory_ == nullptr) {
+                fail(operation::shared, status::out_of_memory);
+                return nullptr;
+            }
+        }
+        T* memory = reinterpret_cast<T*>(shared_memory_ + shared_used_);
+        shared_used_ = min(room, (shared_used_ + static_cast<unsigned>(count * sizeof(T)) + 15) / 16 * 16);
+        return memory;
+#else
+        static_cast<void>(count);
+        return nullptr;
+#endif
+    }
+
+    DYNPAR_FUNCTION block_outcome outcome() const { return {own_, launched_}; }
+
+private:
+    friend class block_interface<lane_block>;
+
+    DYNPAR_FUNCTION static arena_index state_of(const queue_stream& stream) { return stream.state_; }
+    DYNPAR_FUNCTION static queue_stream stream_of(arena_index state) { return queue_stream(state); }
+    DYNPAR_FUNCTION static queue_event new_event() { return queue_event(); }
+
+#if DYNPAR_ON_DEVICE
+    /// The record that children count on once it is there. Those launched before are pointed to it later, at one go.
+    __device__ arena_index ensure_own(std::uint32_t flags = 0) {
+        if (own_ == 0) {
+            own_ = make_record(grid_, depth() | flags);
+            fresh_ = !is_owner();
+            if (own_ != 0 && (launched_ & block_outcome::count_mask) != 0) launched_ |= block_outcome::late;
+        }
+        return own_;
+    }
+    /// The record that continuations and scratch memory belong to.
+    __device__ arena_index grid_of_its_own() { return is_owner() ? grid_ : ensure_own(); }
+
+    __device__ bool push_child(lane_task& task) {
+        task.grid = own_ != 0 ? own_ : grid_;
+        if (!push(task)) {
+            if (ensure_own() == 0) return false;
+            task.grid = own_;
+            if (!push_spilled(task)) return false;
+        }
+        ++launched_;
+        return true;
+    }
+    __device__ status launch_child(const launch_request& request, const shape& s) {
+        if (const status why = check_request(s, request.depth, depth()); why != status::success) return why;
+        if (choose_width(s).width == info::on_block) {  // another worker block may take it at once
+            return counting_record() != 0 ? launch_with_record(request, s, own_, 0, false) : status::out_of_memory;
+        }
+        if (ensure_own() == 0) return status::out_of_memory;
+        const status result = launch_with_record(request, s, own_, 0, false);
+        if (result == status::success) ++launched_;
+        return result;
+    }
+    /// The record to count a child on that others may run before this block returns; the child is counted.
+    __device__ arena_index counting_record() {
+        if (ensure_own() == 0) return 0;
+        launched_ |= block_outcome::accounted;
+        atomicAdd(&at<grid_record>(own_)->pending, 1);
+        return own_;
+    }
+    /// A continuation into a record that nobody else has seen and that has none: two stores.
+    __device__ bool continue_simply(const lane_task& task) {
+        if (is_owner() || ensure_own() == 0 || !fresh_) return false;
+        fresh_ = false;
+        grid_record* record = at<grid_record>(own_);
+        record->arguments = task.arguments;
+        record->entry = task.entry;
+        return true;
+    }
+    __device__ void* take_scratch(unsigned long long bytes) {
+        if (own_ == 0 && !is_owner() && bytes <= sizeof(grid_record::scratch)) {
+            return ensure_own(grid_record::scratch_taken) != 0 ? at<grid_record>(own_)->scratch : nullptr;
+        }
+        const arena_index record = grid_of_its_own();
+        return record != 0 ? scratch_of(record, bytes) : nullptr;
+    }
+#endif
+
+    arena_index own_ = 0;
+    std::uint32_t launched_ = 0;  // and the flags of block_outcome
+    bool fresh_ = false;          // own_ has no continuation yet, and nobody else knows it
+    unsigned shared_used_ = 0;
+    unsigned char* shared_memory_ = nullptr;
+};
+
+/// A thread's view of a block of several threads, on a warp or on a worker block.
+class wide_block : public block_interface<wide_block> {
+public:
+    DYNPAR_FUNCTION wide_block(const wide_task& task, std::uint32_t rank, unsigned thread_rank, text kernel)
+        : block_interface(task.grid, task.info, task.details, rank, kernel), threads_(task.threads), thread_rank_(thread_rank) {}
+
+    DYNPAR_FUNCTION unsigned thread_rank() const { return thread_rank_; }
+    DYNPAR_FUNCTION unsigned num_threads() const { return threads_; }
+    DYNPAR_FUNCTION dimensions thread_index() const {
+        return details_ == 0 ? dimensions(thread_rank_, 0, 0) : dim_threads().index_of(thread_rank_);
+    }
+    DYNPAR_FUNCTION dimensions dim_threads() const {
+#if DYNPAR_ON_DEVICE
+        if (details_ != 0) return at<launch_details>(details_)->threads;
+#endif
+        return dimensions(threads_);
+    }
+
+    DYNPAR_FUNCTION void sync() {
+#if DYNPAR_ON_DEVICE
+        if (is_on_warp()) {
+            meet(at_barrier);
+        } else {
+            meet_block(at_barrier);
+        }
+#endif
+    }
+
+    DYNPAR_FUNCTION status wait() {
+#if DYNPAR_ON_DEVICE
+        if (depth() >= engine().sync_depth) {
+            return thread_rank_ == 0 ? fail(operation::wait, status::sync_depth_exceeded) : status::sync_depth_exceeded;
+        }
+        if (is_on_warp()) {
+            meet(waiting);
+            wait_on_warp(grid_, depth(), launched_);
+        } else {
+            meet_block(waiting);
+            wait_on_block(grid_, depth(), launched_);
+        }
+        return run_stopped() ? status::launch_failed : status::success;
+#else
+        return status::not_supported;
+#endif
+    }
+
+    template <class T>
+    DYNPAR_FUNCTION T* shared(std::size_t count) {
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
+#if DYNPAR_ON_DEVICE
+        const unsigned room = details_ == 0 ? 0 : at<launch_details>(details_)->shared_bytes;
+        if (count > (room - shared_used_) / sizeof(T)) {
+            if (thread_rank_ == 0) fail(operation::shared, status::shared_memory_exceeded);
+            return nullptr;
+        }
+        unsigned char* const memory = is_on_warp() ? this_warp().shared_memory : this_block().gang.shared_memory;
+        if (memory == nullptr) {
+            if (thread_rank_ == 0) fail(operation::shared, status::out_of_memory);
+            return nullptr;
+        }
+        const unsigned begin = shared_used_;
+        shared_used_ = min(room, (shared_used_ + static_cast<unsigned>(count * sizeof(T)) + 15) / 16 * 16);
+        return reinterpret_cast<T*>(memory + begin);
+#else
+        static_cast<void>(count);
+        return nullptr;
+#endif
+    }
+
+    DYNPAR_FUNCTION block_outcome outcome() const { return {0, launched_}; }
+
+private:
+    friend class block_interface<wide_block>;
+
+    DYNPAR_FUNCTION static arena_index state_of(const queue_stream& stream) { return stream.state_; }
+    DYNPAR_FUNCTION static queue_stream stream_of(arena_index state) { return queue_stream(state); }
+    DYNPAR_FUNCTION static queue_event new_event() { return queue_event(); }
+
+#if DYNPAR_ON_DEVICE
+    __device__ bool is_on_warp() const { return (info_ & info::width_mask) == info::on_warp; }
+    __device__ arena_index& own() const { return is_on_warp() ? this_warp().own : this_block().gang.own; }
+    __device__ arena_index ensure_own() const { return ensure_shared_record(own(), grid_, depth()); }
+    __device__ arena_index grid_of_its_own() const { return is_owner() ? grid_ : ensure_own(); }
+
+    __device__ bool push_child(lane_task& task) {
+        const arena_index mine = look(own());
+        task.grid = mine != 0 ? mine : grid_;
+        if (!push(task)) {
+            if (ensure_own() == 0) return false;
+            task.grid = look(own());
+            if (!push_spilled(task)) return false;
+        }
+        ++launched_;
+        return true;
+    }
+    __device__ status launch_child(const launch_request& request, const shape& s) {
+        if (const status why = check_request(s, request.depth, depth()); why != status::success) return why;
+        const std::uint32_t width = choose_width(s).width;
+        if (width == info::on_block) {  // another worker block may take it at once
+            return counting_record() != 0 ? launch_with_record(request, s, look(own()), 0, false) : status::out_of_memory;
+        }
+        wide_task task;
+        if (width == info::on_warp && fill_task(task, request, s, 0)) {
+            const arena_index mine = look(own());
+            task.grid = mine != 0 ? mine : grid_;
+            if (push(task)) {
+                ++launched_;
+                return status::success;
+            }
+        }
+        if (ensure_own() == 0) return status::out_of_memory;
+        const status result = launch_with_record(request, s, look(own()), 0, false);
+        if (result == status::success) ++launched_;
+        return result;
+    }
+    __device__ arena_index counting_record() {
+        const arena_index mine = ensure_own();
+        if (mine == 0) return 0;
+        unsigned& accounted = is_on_warp() ? this_warp().own_accounted : this_block().gang.own_accounted;
+        atomicMax(&accounted, 1u);
+        atomicAdd(&at<grid_record>(mine)->pending, 1);
+        return mine;
+    }
+    __device__ bool continue_simply(const lane_task&) { return false; }
+    __device__ void* take_scratch(unsigned long long bytes) {
+        const arena_index record = grid_of_its_own();
+        return record != 0 ? scratch_of(record, bytes) : nullptr;
+    }
+#endif
+
+    unsigned threads_;
+    unsigned thread_rank_;
+    std::uint32_t launched_ = 0;
+    unsigned shared_used_ = 0;
+};
+
+static_assert(is_block<lane_block>() && is_block<wide_block>(), "the queue engine's blocks have the whole interface");
+
+#if defined(__CUDACC__)
+
+/// The bytes of a payload, wherever they came from, as the payload.
+template <class Payload, class Words>
+struct payload_bytes_of {
+    alignas(Payload) unsigned char bytes[sizeof(Payload)];
+    __device__ explicit payload_bytes_of(const Words& words) {
+        memcpy(bytes, &words, sizeof(Payload) < sizeof(Words) ? sizeof(Payload) : sizeof(Words));
+    }
+    __device__ const Payload& get() const { return *reinterpret_cast<const Payload*>(bytes); }
+};
+
+template <class Kernel, class... Args>
+struct entry_points {
+    using payload_type = payload_of<Kernel, Args...>;
+
+    /// A lane task.
+    static __device__ block_outcome lane(arena_index grid, std::uint32_t task_info, lane_arguments arguments) {
+        if constexpr (sizeof(payload_type) <= sizeof(lane_arguments)) {
+            const payload_bytes_of<payload_type, lane_arguments> payload(arguments);
+            lane_block block(grid, task_info, 0, 0, kernel_name<Kernel>());
+            call(payload.get().kernel(), block, payload.get().arguments);
+            return block.outcome();
+        }
+        return {0, 0};
+    }
+
+    /// A wide task that a lane runs.
+    static __device__ block_outcome wide_lane(wide_task task, std::uint32_t rank) {
+        lane_block block(task.grid, task.info & ~info::width_mask, task.details, rank, kernel_name<Kernel>());
+        enter(block, task);
+        return block.outcome();
+    }
+
+    /// A wide task that a warp or a worker block runs.
+    static __device__ block_outcome wide(wide_task task, std::uint32_t rank) {
+        const bool on_warp = (task.info & info::width_mask) == info::on_warp;
+        wide_block block(task, rank, on_warp ? lane_rank() : threadIdx.x, kernel_name<Kernel>());
+        enter(block, task);
+        return block.outcome();
+    }
+
+private:
+    template <class Block>
+    static __device__ void enter(Block& block, const wide_task& task) {
+        if constexpr (sizeof(payload_type) <= sizeof(wide_arguments)) {
+            if (task.details == 0) {
+                const payload_bytes_of<payload_type, wide_arguments> inside(task.arguments);
+                const payload_type payload = inside.get();
+                call(payload.kernel(), block, payload.arguments);
+                return;
+            }
+        }
+        const payload_type payload = *static_cast<const payload_type*>(at<launch_details>(task.details)->arguments());
+        call(payload.kernel(), block, payload.arguments);
+    }
+};
+
+#endif
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar

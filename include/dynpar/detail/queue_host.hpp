@@ -1,0 +1,452 @@
+// Queue engine, the host's side: options, device memory, and the report made of a run.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../cuda_error.hpp"
+#include "../engine_options.hpp"
+#include "../kernel.hpp"
+#include "../report.hpp"
+#include "failure_table.cuh"
+#include "queue_state.cuh"
+
+namespace dynpar {
+
+/// Options of the queue engine.
+struct queue_options : engine_options {
+    /// Threads of a worker block: the widest block that can run. A multiple of 32, at most 1024; 0: 512, or what the run's first
+    /// grid needs if that is more.
+    unsigned block_threads = 0;
+    /// How many worker blocks; 0: as many as the GPU holds at a time.
+    unsigned worker_blocks = 0;
+    /// Threads that the blocks of malleable kernels get, if their shape allows. A warp is cheapest; 1 where every block does little.
+    unsigned malleable_threads = 32;
+    /// Device memory in bytes for grids that are alive, their arguments and their scratch memory; 0: 4 GiB, or a quarter of what is
+    /// free if that is less. Over it a run ends with `launch_error`.
+    std::size_t memory_bytes = 0;
+    /// Shared memory in bytes of a worker block, for `block.shared`; a block that needs more has it in device memory.
+    unsigned shared_bytes = 16 * 1024;
+    /// A run that takes longer is stopped, in milliseconds; 0: none. A kernel that never returns cannot be stopped.
+    unsigned long long deadline_milliseconds = 0;
+};
+
+namespace detail {
+namespace queue {
+
+/// How many worker blocks of a kernel fit on the device: asked once.
+struct launch_cache {
+    std::mutex mutex;
+    unsigned threads = 0;
+    unsigned bytes = 0;
+    int device = -1;
+    unsigned blocks = 0;
+};
+
+/// Device and pinned memory that goes when its owner does. Failing to free it helps nobody.
+struct device_delete {
+    void operator()(void* memory) const noexcept { static_cast<void>(cudaFree(memory)); }
+};
+struct pinned_delete {
+    void operator()(void* memory) const noexcept { static_cast<void>(cudaFreeHost(memory)); }
+};
+struct event_delete {
+    using pointer = cudaEvent_t;
+    void operator()(cudaEvent_t event) const noexcept { static_cast<void>(cudaEventDestroy(event)); }
+};
+struct stream_delete {
+    using pointer = cudaStream_t;
+    void operator()(cudaStream_t stream) const noexcept { static_cast<void>(cudaStreamDestroy(stream)); }
+};
+
+class host_side;
+
+/// One run, from enqueue to its report.
+class pending_run {
+public:
+    pending_run(std::shared_ptr<host_side> host, std::string kernel, const shape& s, run_result* result)
+        : host_(std::move(host)), kernel_(std::move(kernel)), shape_(s), result_(result) {}
+    ~pending_run();
+
+    report wait();
+    bool is_complete() const;
+
+private:
+    friend class host_side;
+
+    std::shared_ptr<host_side> host_;
+    std::string kernel_;
+    shape shape_;
+    run_result* result_;                                   // pinned
+    std::unique_ptr<CUevent_st, event_delete> complete_;
+    bool refused_ = false;
+    bool captured_ = false;
+    report report_;                                        // if it was refused
+};
+
+class host_side : public std::enable_shared_from_this<host_side> {
+public:
+    explicit host_side(const queue_options& options) : options_(options) {
+        int device = 0;
+        check(cudaGetDevice(&device), "finding the current device for the queue engine");
+        cudaDeviceProp properties{};
+        check(cudaGetDeviceProperties(&properties, device), "asking for the device's properties");
+        device_ = properties.name;
+        device_number_ = device;
+        multiprocessors_ = static_cast<unsigned>(properties.multiProcessorCount);
+        if (options_.block_threads % warp_size != 0 || options_.block_threads > bounds::block_threads) {
+            throw std::invalid_argument("dynpar: queue_options::block_threads is " + std::to_string(options_.block_threads) +
+                                        ": give a multiple of 32, at most 1024, or 0");
+        }
+        options_.malleable_threads = std::clamp(options_.malleable_threads, 1u, least_threads());
+        most_workers_ = multiprocessors_ * static_cast<unsigned>(properties.maxThreadsPerMultiProcessor) / warp_size;
+        // A device with two worker blocks of 1024 threads has as many warps as one with many small ones.
+        set_stack();
+
+        stream_.reset(make_stream());
+        allocate(control_, sizeof(run_control), "the queue engine's state");
+        allocate(failures_, sizeof(failure_table), "the queue engine's table of failures");
+        allocate(lane_stacks_, std::size_t{most_workers_} * lane_stack_capacity * sizeof(lane_task), "the queue engine's stacks");
+        allocate(wide_stacks_, std::size_t{most_workers_} * wide_stack_capacity * sizeof(wide_task), "the queue engine's stacks");
+        // Room for a ticket and a gift of every worker, and then as many again.
+        ring_slots_ = 1;
+        while (ring_slots_ < 2 * most_workers_) ring_slots_ *= 2;
+        allocate(warp_slots_, ring_slots_ * sizeof(ring_slot), "the queue engine's ring");
+        allocate(block_slots_, ring_slots_ * sizeof(block_slot), "the queue engine's ring");
+        std::size_t free_bytes = 0, all_bytes = 0;
+        check(cudaMemGetInfo(&free_bytes, &all_bytes), "asking for free device memory");
+        if (options_.memory_bytes == 0) options_.memory_bytes = std::min(std::size_t{4} << 30, free_bytes / 4);
+        // Places are 32 bits, with one bit kept for other uses.
+        arena_units_ = std::min<std::size_t>(options_.memory_bytes / unit_bytes, (std::size_t{1} << 31) - 1);
+        if (arena_units_ < 1024) throw std::invalid_argument("dynpar: queue_options::memory_bytes is too small: give at least 65536");
+        allocate(arena_, arena_units_ * unit_bytes, "the queue engine's memory for grids (queue_options::memory_bytes)");
+
+        run_control fresh{};
+        fresh.arena_next = 1;  // place 0 stands for nothing
+        check(cudaMemset(warp_slots_.get(), 0, ring_slots_ * sizeof(ring_slot)), "clearing the queue engine's ring");
+        check(cudaMemset(block_slots_.get(), 0, ring_slots_ * sizeof(block_slot)), "clearing the queue engine's ring");
+        check(cudaMemset(failures_.get(), 0, sizeof(failure_table)), "clearing the queue engine's table of failures");
+        check(cudaMemcpy(control_.get(), &fresh, sizeof(fresh), cudaMemcpyHostToDevice), "preparing the queue engine's state");
+        check(cudaDeviceSynchronize(), "preparing the queue engine");
+        last_complete_.reset(make_event());
+    }
+
+    cudaStream_t stream() const { return stream_.get(); }
+    const queue_options& options() const { return options_; }
+    const std::string& device() const { return device_; }
+    const std::vector<limit_result>& limit_results() const { return limit_results_; }
+
+    /// Whether the host may launch a grid of that shape.
+    status check_first(const shape& s) const {
+        if (dynpar::check(s) != status::success) return status::invalid_configuration;
+        if (options_.block_threads != 0 && !s.malleable && s.threads.count() > options_.block_threads) {
+            return status::invalid_configuration;
+        }
+        return status::success;
+    }
+
+    unsigned block_threads_for(const shape& s) const {
+        if (options_.block_threads != 0) return options_.block_threads;
+        const unsigned needed = s.malleable ? 1 : (static_cast<unsigned>(s.threads.count()) + warp_size - 1) / warp_size * warp_size;
+        return std::max(least_threads(), needed);
+    }
+    unsigned shared_bytes_for(unsigned threads) const { return state_bytes(threads) + (options_.shared_bytes + 15) / 16 * 16; }
+
+    unsigned worker_blocks(launch_cache& cache, const void* grid, unsigned threads, unsigned bytes) const {
+        const std::lock_guard<std::mutex> guard(cache.mutex);
+        if (cache.threads != threads || cache.bytes != bytes || cache.device != device_number_) {
+            if (bytes > 48 * 1024) {
+                check(cudaFuncSetAttribute(grid, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+                      "asking for the worker blocks' shared memory (queue_options::shared_bytes)");
+            }
+            int blocks = 0;
+            check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, grid, static_cast<int>(threads), bytes),
+                  "asking how many worker blocks fit");
+            if (blocks < 1) {
+                throw cuda_error(cudaErrorLaunchOutOfResources,
+                                 "a worker block of " + std::to_string(threads) + " threads and " + std::to_string(bytes) +
+                                     " bytes of shared memory does not fit; lower queue_options::block_threads or shared_bytes",
+                                 source_place::here());
+            }
+            cache.threads = threads;
+            cache.bytes = bytes;
+            cache.device = device_number_;
+            cache.blocks = static_cast<unsigned>(blocks) * multiprocessors_;
+        }
+        const unsigned room = most_workers_ / (threads / warp_size);
+        const unsigned wanted = options_.worker_blocks != 0 ? options_.worker_blocks : cache.blocks;
+        return std::max(1u, std::min(wanted, room));
+    }
+
+    /// Makes ready for a run in `stream`: it follows the engine's last one.
+    std::shared_ptr<pending_run> begin(cudaStream_t stream, text kernel, const shape& s) {
+        auto run = std::make_shared<pending_run>(shared_from_this(), std::string(kernel.begin, kernel.length), s, take_result());
+        cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+        check(cudaStreamIsCapturing(stream, &capture), "asking whether a stream is being captured");
+        run->captured_ = capture == cudaStreamCaptureStatusActive;
+        if (!run->captured_ && used_ && stream != last_stream_) {
+            check(cudaStreamWaitEvent(stream, last_complete_.get(), 0), "ordering a run after the engine's last");
+        }
+        return run;
+    }
+
+    engine_view view(const pending_run& run, unsigned threads) const {
+        engine_view v{};
+        v.control = control_.get();
+        v.failures = failures_.get();
+        v.result = run.result_;
+        v.arena = arena_.get();
+        v.arena_units = arena_units_;
+        v.lane_stacks = lane_stacks_.get();
+        v.wide_stacks = wide_stacks_.get();
+        v.warp_slots = warp_slots_.get();
+        v.block_slots = block_slots_.get();
+        v.ring_mask = static_cast<unsigned>(ring_slots_ - 1);
+        v.block_threads = threads;
+        v.malleable_threads = options_.malleable_threads;
+        v.sync_depth = static_cast<unsigned>(std::min<std::size_t>(sync_depth_, info::depth_mask));
+        v.nesting_depth =
+            static_cast<unsigned>(std::min<std::size_t>(options_.limits.nesting_depth.value_or(info::depth_mask), info::depth_mask));
+        v.stack_bytes = static_cast<unsigned>(stack_bytes_);
+        v.shared_bytes = (options_.shared_bytes + 15) / 16 * 16;
+        v.deadline_nanoseconds = options_.deadline_milliseconds * 1000000;
+        return v;
+    }
+
+    void launched(pending_run& run, cudaStream_t stream, cudaError_t code) {
+        if (code != cudaSuccess) throw cuda_error(code, "launch of the resident grid for " + run.kernel_, source_place::here());
+        if (run.captured_) return;
+        run.complete_.reset(make_event());
+        check(cudaEventRecord(run.complete_.get(), stream), "recording the end of a run");
+        check(cudaEventRecord(last_complete_.get(), stream), "recording the end of a run");
+        last_stream_ = stream;
+        used_ = true;
+    }
+
+    /// The run of a first grid that cannot be.
+    std::shared_ptr<pending_run> refuse(text kernel, const shape& s, status why) {
+        auto run = std::make_shared<pending_run>(shared_from_this(), std::string(kernel.begin, kernel.length), s, nullptr);
+        run->refused_ = true;
+        run->report_ = empty_report();
+        run->report_.failed_calls = run->report_.lost_launches = 1;
+        failure f;
+        f.status = why;
+        f.kernel = run->kernel_;
+        f.shape = s;
+        run->report_.failures.push_back(std::move(f));
+        explain(run->report_);
+        return run;
+    }
+
+    report finish(pending_run& run) {
+        if (run.refused_) return run.report_;
+        cudaError_t code = cudaSuccess;
+        if (run.complete_) code = cudaEventSynchronize(run.complete_.get());
+        if (code != cudaSuccess) throw_fault(run, code);
+        if (look_at_finished(run) == 0) {
+            throw std::logic_error("dynpar: the run was captured in a graph that has not been replayed, or not been waited for");
+        }
+        const run_result& done = *run.result_;
+        report result = empty_report();
+        result.grids = done.grids;
+        result.deepest_nesting = done.deepest;
+        if (done.failed_calls != 0) {
+            failure_table table;
+            const auto copy = std::make_unique<failure_table>();
+            check(cudaMemcpy(copy.get(), failures_.get(), sizeof(table), cudaMemcpyDeviceToHost), "reading the failures of a run");
+            check(cudaMemset(failures_.get(), 0, sizeof(table)), "clearing the queue engine's table of failures");
+            add_to_report(*copy, result);
+        }
+        if (done.stopped != not_stopped) {
+            if (done.abandoned != 0 || result.failures.empty()) {
+                failure f;
+                f.status = done.stopped == deadline_passed ? status::launch_failed : status::out_of_memory;
+                f.kernel = "grids that were launched and had not begun (first grid: " + run.kernel_ + ")";
+                f.shape = run.shape_;
+                f.count = std::max<std::uint64_t>(done.abandoned, 1);
+                result.failures.push_back(f);
+                result.lost_launches += f.count;
+                result.failed_calls += f.count;
+            }
+        }
+        abandoned_ = done.abandoned;
+        explain(result);
+        if (done.stopped == deadline_passed) {
+            throw deadlock_error("dynpar: the run of " + run.kernel_ + " " + to_string(run.shape_) + " was stopped by its deadline of " +
+                                 std::to_string(options_.deadline_milliseconds) + " ms: " + std::to_string(done.grids) +
+                                 " grids had begun, " + std::to_string(done.abandoned) +
+                                 " were waiting to; raise queue_options::deadline_milliseconds, or look for an endless recursion");
+        }
+        return result;
+    }
+
+private:
+    friend class pending_run;
+
+    template <class T>
+    using device_pointer = std::unique_ptr<T, device_delete>;
+
+    template <class T>
+    static void allocate(device_pointer<T>& owner, std::size_t bytes, const char* what) {
+        void* memory = nullptr;
+        if (const cudaError_t code = cudaMalloc(&memory, bytes); code != cudaSuccess) {
+            static_cast<void>(cudaGetLastError());
+            throw cuda_error(code, "allocating " + std::to_string(bytes) + " bytes for " + what, source_place::here());
+        }
+        owner.reset(static_cast<T*>(memory));
+    }
+    static cudaStream_t make_stream() {
+        cudaStream_t stream = nullptr;
+        check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making the queue engine's stream");
+        return stream;
+    }
+    static cudaEvent_t make_event() {
+        cudaEvent_t event = nullptr;
+        check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
+        return event;
+    }
+
+    unsigned least_threads() const { return options_.block_threads != 0 ? options_.block_threads : 512; }
+
+    /// A frame of `wait()` is the scheduler's part and the kernel's own; the kernel's is not known, so this is an estimate.
+    void set_stack() {
+        constexpr std::size_t bytes_of_a_wait = 768;
+        constexpr std::size_t bytes_at_least = 4096;
+        sync_depth_ = options_.limits.sync_depth.value_or(limits::default_sync_depth);
+        limit_result depth;
+        depth.name = "sync_depth";
+        depth.asked = sync_depth_;
+        depth.got = sync_depth_;
+        limit_result stack;
+        stack.name = "stack_bytes";
+        stack.asked = options_.limits.stack_bytes.value_or(bytes_at_least + sync_depth_ * bytes_of_a_wait);
+        std::size_t before = 0, free_before = 0, free_after = 0, all = 0;
+        check(cudaDeviceGetLimit(&before, cudaLimitStackSize), "asking for the stack's size");
+        check(cudaMemGetInfo(&free_before, &all), "asking for free device memory");
+        if (before < stack.asked) {
+            if (const cudaError_t code = cudaDeviceSetLimit(cudaLimitStackSize, stack.asked); code != cudaSuccess) {
+                static_cast<void>(cudaGetLastError());
+                throw cuda_error(code,
+                                 "setting the stack of a thread to " + std::to_string(stack.asked) +
+                                     " bytes for wait() nested to depth " + std::to_string(sync_depth_) +
+                                     "; lower limits::sync_depth",
+                                 source_place::here());
+            }
+        }
+        check(cudaDeviceGetLimit(&stack_bytes_, cudaLimitStackSize), "asking for the stack's size");
+        check(cudaMemGetInfo(&free_after, &all), "asking for free device memory");
+        stack.got = stack_bytes_;
+        stack.device_bytes = static_cast<std::ptrdiff_t>(free_before) - static_cast<std::ptrdiff_t>(free_after);
+        limit_results_ = {depth, stack};
+    }
+
+    report empty_report() const {
+        report r;
+        r.engine = "queue";
+        r.device = device_;
+        return r;
+    }
+
+    /// Notes that name this engine's options.
+    void explain(report& r) const {
+        for (failure& f : r.failures) {
+            if (f.status == status::out_of_memory) {
+                f.note = "the memory for grids, " + std::to_string(arena_units_ * unit_bytes) + " bytes, was used up with " +
+                         std::to_string(abandoned_) +
+                         " grids alive; raise queue_options::memory_bytes, or check the recursion's stop condition";
+            } else if (f.status == status::invalid_configuration && dynpar::check(f.shape) == status::success) {
+                f.note = "the block is wider than the engine's workers; raise queue_options::block_threads (at most 1024)";
+            } else if (f.status == status::nesting_depth_exceeded && !options_.limits.nesting_depth) {
+                f.note = "grids nest to " + std::to_string(info::depth_mask) + " on this engine; check the recursion's stop condition";
+            }
+        }
+    }
+
+    [[noreturn]] void throw_fault(const pending_run& run, cudaError_t code) const {
+        static_cast<void>(cudaGetLastError());
+        std::string message = "dynpar: a kernel broke in the run of " + run.kernel_ + " " + to_string(run.shape_) +
+                              " on engine queue: " + cudaGetErrorName(code) + " (" + std::to_string(static_cast<int>(code)) +
+                              "): " + cudaGetErrorString(code);
+        if (const char* what_to_do = advice(code); *what_to_do != '\0') message += std::string("; ") + what_to_do;
+        throw kernel_fault(message, static_cast<int>(code));
+    }
+
+    static unsigned look_at_finished(const pending_run& run) { return *static_cast<const volatile unsigned*>(&run.result_->finished); }
+
+    run_result* take_result() {
+        const std::lock_guard<std::mutex> guard(results_mutex_);
+        if (free_results_.empty()) {
+            constexpr std::size_t at_a_time = 64;
+            void* memory = nullptr;
+            check(cudaHostAlloc(&memory, at_a_time * sizeof(run_result), cudaHostAllocDefault), "allocating host memory for reports");
+            results_.emplace_back(static_cast<run_result*>(memory));
+            for (std::size_t i = 0; i < at_a_time; ++i) free_results_.push_back(results_.back().get() + i);
+        }
+        run_result* result = free_results_.back();
+        free_results_.pop_back();
+        std::memset(result, 0, sizeof(run_result));
+        return result;
+    }
+    void give_back(run_result* result) {
+        const std::lock_guard<std::mutex> guard(results_mutex_);
+        free_results_.push_back(result);
+    }
+
+    queue_options options_;
+    std::string device_;
+    int device_number_ = 0;
+    unsigned multiprocessors_ = 0;
+    unsigned most_workers_ = 0;  // warps
+    std::size_t sync_depth_ = 0;
+    std::size_t stack_bytes_ = 0;
+    std::size_t ring_slots_ = 0;
+    std::size_t arena_units_ = 0;
+    std::uint64_t abandoned_ = 0;  // of the last run that was stopped
+    std::vector<limit_result> limit_results_;
+
+    device_pointer<run_control> control_;
+    device_pointer<failure_table> failures_;
+    device_pointer<lane_task> lane_stacks_;
+    device_pointer<wide_task> wide_stacks_;
+    device_pointer<ring_slot> warp_slots_;
+    device_pointer<block_slot> block_slots_;
+    device_pointer<unsigned char> arena_;
+    std::unique_ptr<CUstream_st, stream_delete> stream_;
+    std::unique_ptr<CUevent_st, event_delete> last_complete_;
+    cudaStream_t last_stream_ = nullptr;
+    bool used_ = false;
+
+    std::mutex results_mutex_;
+    std::vector<std::unique_ptr<run_result, pinned_delete>> results_;
+    std::vector<run_result*> free_results_;
+};
+
+inline report pending_run::wait() { return host_->finish(*this); }
+
+inline bool pending_run::is_complete() const {
+    if (refused_) return true;
+    if (captured_) return *static_cast<const volatile unsigned*>(&result_->finished) != 0;
+    const cudaError_t code = cudaEventQuery(complete_.get());
+    if (code == cudaErrorNotReady) return false;
+    return true;  // an error is told by wait()
+}
+
+inline pending_run::~pending_run() {
+    if (complete_) static_cast<void>(cudaEventSynchronize(complete_.get()));
+    // A graph may be replayed at any time: the place for its result stays.
+    if (result_ != nullptr && !captured_) host_->give_back(result_);
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar

@@ -1,0 +1,131 @@
+// Queue engine: the resident grid that is a run, from its first task to the state it leaves for the next run.
+#pragma once
+
+#include "queue_block.cuh"
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+/// All threads of a worker block.
+__device__ inline void begin_worker_block(const engine_view& view) {
+    unsigned* words = reinterpret_cast<unsigned*>(worker_memory);
+    for (unsigned i = threadIdx.x; i < state_bytes(blockDim.x) / sizeof(unsigned); i += blockDim.x) words[i] = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) this_block().engine = view;
+    if (lane_rank() == 0) this_warp().depth = -1;
+    __syncthreads();
+}
+
+/// The first thread of the run: the grid that the host asked for.
+template <class Kernel, class... Args>
+__device__ inline void launch_first_grid(const shape& s, const payload_of<Kernel, Args...>& payload) {
+    if (engine().deadline_nanoseconds != 0) {
+        put(engine().control->begun_at, nanoseconds());
+    }
+    if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
+        if (is_simple(s)) {
+            lane_task task = make_lane_task<Kernel, Args...>(payload);
+            task.grid = make_record(0, 0);
+            task.info = info::owner;
+            if (task.grid == 0 || !push(task)) {
+                report_failure(operation::launch, status::out_of_memory, kernel_name<Kernel>(), 0, s);
+            }
+            return;
+        }
+    }
+    const status result = launch_with_record(make_request<Kernel, Args...>(payload, 0), s, 0, 0, true);
+    if (result != status::success) report_failure(operation::launch, result, kernel_name<Kernel>(), 0, s);
+}
+
+/// Tasks that are left when a run was stopped, of one warp.
+__device__ inline unsigned long long count_abandoned() {
+    warp_state& warp = this_warp();
+    unsigned long long left = warp.lane_top - warp.lane_bottom;
+    left += warp.wide_top - warp.wide_bottom;
+    for (arena_index chunk = warp.spilled_lanes; chunk != 0; chunk = at<chunk_header>(chunk)->next) left += at<chunk_header>(chunk)->count;
+    for (arena_index chunk = warp.spilled_wides; chunk != 0; chunk = at<chunk_header>(chunk)->next) left += at<chunk_header>(chunk)->count;
+    if (threadIdx.x == 0) {
+        for (arena_index node = this_block().gang.tasks; node != 0; node = look(at<block_node>(node)->next)) ++left;
+        if (this_block().gang.has_candidate != 0) ++left;
+    }
+    return left;
+}
+
+/// The last worker block of a run: says what there is to say, and leaves everything as it was found.
+__device__ inline void finish_run() {
+    run_control& control = *engine().control;
+    const bool stopped = look(control.stop) != not_stopped;
+    if (stopped) {  // gifts may lie in their slots
+        for (unsigned i = threadIdx.x; i <= engine().ring_mask; i += blockDim.x) {
+            engine().warp_slots[i].turn = 0;
+            engine().block_slots[i].turn = 0;
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x != 0) return;
+    run_result result;
+    result.grids = look(control.grids);
+    result.failed_calls = look(engine().failures->failed_calls);
+    result.lost_launches = look(engine().failures->lost_launches);
+    result.abandoned = look(control.abandoned);
+    result.arena_bytes = look(control.arena_next) * unit_bytes;
+    result.deepest = look(control.deepest);
+    result.stopped = look(control.stop);
+    result.finished = look(engine().result->finished) + 1;
+    *engine().result = result;
+
+    control.done = 0;
+    control.stop = not_stopped;
+    control.root_blocks = 0;
+    control.root_next = 0;
+    control.arena_next = 1;
+    for (unsigned i = 0; i < size_classes; ++i) control.free_lists[i] = 0;
+    control.free_batches = 0;
+    control.stream_lock = 0;
+    control.blocks_left = 0;
+    control.deepest = 0;
+    control.grids = 0;
+    control.abandoned = 0;
+    for (ring_counters* ring : {&control.warp_ring, &control.block_ring}) {
+        ring->given = stopped ? 0 : look(ring->given);
+        ring->tickets = ring->given;  // tickets that were never served count as not taken
+    }
+    __threadfence_system();
+}
+
+__device__ inline void end_worker_block() {
+    run_control& control = *engine().control;
+    const warp_state& warp = this_warp();
+    if (lane_rank() == 0) {
+        if (warp.grids != 0) atomicAdd(&control.grids, warp.grids);
+        if (warp.deepest != 0) atomicMax(&control.deepest, warp.deepest);
+        if (run_stopped()) atomicAdd(&control.abandoned, count_abandoned());
+    }
+    __threadfence();
+    __syncthreads();
+    unsigned last = 0;
+    if (threadIdx.x == 0) last = atomicAdd(&control.blocks_left, 1u) == gridDim.x - 1;
+    if (__syncthreads_or(static_cast<int>(last)) == 0) return;
+    __threadfence();
+    finish_run();
+}
+
+/// A run. The kernel of the first grid is part of the type, so that the resident grid is in one module with every kernel that can
+/// come to run in it: device code that is not relocatable knows no function of another module.
+template <class Kernel, class... Args>
+__global__ void __launch_bounds__(1024, 1) resident_grid(engine_view view, shape s, payload_of<Kernel, Args...> payload) {
+    begin_worker_block(view);
+    if (blockIdx.x == 0 && threadIdx.x == 0) launch_first_grid<Kernel, Args...>(s, payload);
+    __syncwarp();
+    work();
+    end_worker_block();
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif

@@ -1,0 +1,210 @@
+// Queue engine: where everything lies. What all workers share is in device memory, what a worker block needs at hand in its shared
+// memory.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "failure_table.cuh"
+#include "queue_task.cuh"
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+inline constexpr unsigned warp_size = 32;
+inline constexpr unsigned all_lanes = 0xffffffffu;
+inline constexpr unsigned unit_bytes = 64;                // of the arena
+inline constexpr unsigned size_classes = 27;              // of pieces of the arena: 64 bytes, doubled 26 times: 4 GiB
+inline constexpr unsigned lane_stack_capacity = 2048;     // tasks of a warp's stack; a power of two; more than that spills
+inline constexpr unsigned wide_stack_capacity = 512;
+inline constexpr unsigned stack_reserve = 256;            // places that a round finds free on the wide stack
+inline constexpr unsigned record_batch = 16;              // grid records that warps exchange at a time: as many as one can list
+inline constexpr unsigned records_kept = 96;              // free grid records that a warp keeps at hand at most
+
+/// What a run tells the host. In pinned host memory.
+struct run_result {
+    unsigned long long grids;
+    unsigned long long failed_calls;
+    unsigned long long lost_launches;
+    unsigned long long abandoned;      // grids that had been launched and had not run when the run was stopped
+    unsigned long long arena_bytes;    // the most that was taken out of the arena
+    unsigned deepest;
+    unsigned stopped;                  // why, see stop_reason
+    unsigned finished;                 // runs that have written this result
+};
+
+/// Why a run ended before all its grids were complete.
+enum stop_reason : unsigned { not_stopped, no_memory, deadline_passed };
+
+/// Counters of one ring, each in a cache line of its own: idle warps hammer one, givers read both.
+struct ring_counters {
+    alignas(128) unsigned long long tickets;  // taken by hungry workers
+    alignas(128) unsigned long long given;    // served; never more than were taken
+};
+
+/// What all workers of a run share. Left as found when the run ends, ready for the next one.
+struct run_control {
+    alignas(128) unsigned done;  // the first grid is complete
+    unsigned stop;               // a stop_reason
+    unsigned root_blocks;        // of the first grid: how many there are to be had; 0 until its record is written
+    unsigned root_next;          // the first that nobody has taken
+    ring_counters warp_ring;
+    ring_counters block_ring;
+    alignas(128) unsigned long long arena_next;               // units of the arena that were ever taken
+    alignas(128) unsigned long long free_lists[size_classes]; // heads: a place, and a count against ABA in the upper half
+    unsigned long long free_batches;                          // of grid records
+    alignas(128) unsigned stream_lock;
+    unsigned blocks_left;                                     // worker blocks that have not ended, counted down from 0
+    unsigned deepest;
+    unsigned long long grids;
+    unsigned long long abandoned;
+    unsigned long long begun_at;                              // nanoseconds, for the deadline
+    wide_task root;
+};
+
+/// A gift of up to 32 lane tasks or 16 wide tasks from one warp to another.
+struct alignas(128) ring_slot {
+    static constexpr unsigned lane_tasks = 32;
+    static constexpr unsigned wide_tasks = 16;
+    static constexpr unsigned holds_wide = 1u << 31;
+
+    std::uint32_t turn;   // 2 n: empty, for the n-th time; 2 n + 1: full
+    std::uint32_t count;  // tasks, and whether they are wide
+    alignas(16) unsigned char tasks[lane_tasks * sizeof(lane_task)];
+};
+
+/// A block task on its way from one worker block to another: its place in the arena.
+struct block_slot {
+    std::uint32_t turn;
+    arena_index node;
+};
+
+/// All that device code has to know of the engine: sizes, limits and places.
+struct engine_view {
+    run_control* control;
+    failure_table* failures;
+    run_result* result;
+    unsigned char* arena;
+    unsigned long long arena_units;
+    lane_task* lane_stacks;
+    wide_task* wide_stacks;
+    ring_slot* warp_slots;
+    block_slot* block_slots;
+    unsigned ring_mask;          // slots of each ring - 1
+    unsigned block_threads;      // of a worker block
+    unsigned malleable_threads;  // what a malleable kernel gets, if its shape allows
+    unsigned sync_depth;
+    unsigned nesting_depth;
+    unsigned stack_bytes;        // of a thread
+    unsigned shared_bytes;       // for kernels, of a worker block
+    unsigned long long deadline_nanoseconds;  // 0: none
+};
+
+/// What a warp has at hand.
+struct warp_state {
+    // The two stacks are rings of a fixed capacity in device memory. Counters only grow; a place is a counter modulo capacity.
+    std::uint32_t lane_bottom, lane_top;
+    std::uint32_t wide_bottom, wide_top;
+    arena_index spilled_lanes, spilled_wides;  // chunks that did not fit
+    unsigned lock;                             // of the spilled chunks, among the lanes of this warp
+
+    // The frame: what runs here now. Saved and restored by whoever begins another one on top.
+    std::uint32_t lane_base, wide_base;  // what it has launched lies from here upwards
+    int depth;                           // of the shallowest block that waits in it; -1: nothing does
+    unsigned level;                      // frames below
+    arena_index own;                     // the wide block's own record, once it needs one
+    unsigned own_accounted;              // 1: it counts the block itself and children in streams; 2: and those before a wait()
+    unsigned char* shared_memory;        // of the wide block
+
+    int free_records;
+    arena_index free_record[records_kept];
+
+    // Completions that nobody else needs to hear of yet.
+    arena_index deferred_grid;
+    int deferred;
+
+    unsigned long long ticket;
+    unsigned has_ticket;
+    unsigned deepest;
+    unsigned long long grids;
+};
+
+/// A block task that waits for the warps of its worker block. In the arena.
+struct block_node {
+    arena_index next;
+    std::uint32_t size_class;
+    std::uint32_t unused[2];
+    wide_task task;
+};
+
+/// What the warps of a worker block need to run a task together.
+struct gang_state {
+    unsigned lock;             // of `tasks` and `candidate`
+    arena_index tasks;         // block tasks of this worker block, a list
+    unsigned has_candidate;
+    unsigned depth;            // of the candidate
+    unsigned ready;            // a bit for each warp that is ready to begin it
+    unsigned waiting;          // some thread is in wait()
+    arena_index own;
+    unsigned own_accounted;
+    unsigned launched;
+    unsigned has_ticket;
+    unsigned char* shared_memory;
+    unsigned long long ticket;
+    wide_task candidate;
+};
+
+/// The shared memory of a worker block. Then come the warps' states, then what `block.shared` gives to kernels.
+struct block_state {
+    engine_view engine;
+    gang_state gang;
+};
+
+DYNPAR_FUNCTION constexpr unsigned state_bytes(unsigned block_threads) {
+    return static_cast<unsigned>((sizeof(block_state) + block_threads / warp_size * sizeof(warp_state) + 15) / 16 * 16);
+}
+
+#if defined(__CUDACC__)
+
+extern __shared__ __align__(16) unsigned char worker_memory[];
+
+__device__ inline block_state& this_block() { return *reinterpret_cast<block_state*>(worker_memory); }
+__device__ inline const engine_view& engine() { return this_block().engine; }
+__device__ inline warp_state& this_warp() {
+    return reinterpret_cast<warp_state*>(worker_memory + sizeof(block_state))[threadIdx.x / warp_size];
+}
+__device__ inline unsigned lane_rank() { return threadIdx.x % warp_size; }
+__device__ inline unsigned worker_rank() { return blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size; }
+
+/// Reads what other threads write while we look.
+template <class T>
+__device__ inline T look(const T& place) {
+    return *static_cast<const volatile T*>(&place);
+}
+template <class T>
+__device__ inline void put(T& place, T value) {
+    *static_cast<volatile T*>(&place) = value;
+}
+
+template <class T>
+__device__ inline T* at(arena_index place) {
+    return reinterpret_cast<T*>(engine().arena + static_cast<unsigned long long>(place) * unit_bytes);
+}
+
+__device__ inline unsigned long long nanoseconds() {
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    return now;
+}
+
+/// Ends the run early. The first reason stays.
+__device__ inline void stop_run(stop_reason why) { atomicCAS(&engine().control->stop, static_cast<unsigned>(not_stopped), why); }
+__device__ inline bool run_stopped() { return look(engine().control->stop) != not_stopped; }
+
+#endif
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar

@@ -1,0 +1,152 @@
+// Queue engine: streams and events of device code. A stream is a list of grids of which one runs; an event is a mark in it.
+#pragma once
+
+#include "queue_grid.cuh"
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+// Streams are for order, not for speed: one lock guards them all, and whoever completes a stream's grid starts the next.
+
+struct event_state {
+    unsigned complete;
+    unsigned users;            // handles, marks and waiting streams that know it
+    arena_index waiting;       // streams that cannot go on before it, chained by next_waiting
+};
+
+struct stream_state {
+    arena_index first, last;   // what was given to it and has not begun: stream_node each
+    unsigned busy;             // a grid of it runs, or it waits for an event
+    unsigned open;             // its handle exists
+    arena_index next_waiting;
+};
+
+/// What a stream does next: run a grid, mark an event as complete, or wait for one.
+struct stream_node {
+    enum action_type : unsigned { run_grid, record_event, wait_event };
+    arena_index next;
+    unsigned action;
+    arena_index event;
+    unsigned unused;
+    wide_task task;
+};
+inline constexpr unsigned stream_node_class = 1;
+static_assert(sizeof(stream_node) <= unit_bytes << stream_node_class);
+
+__device__ inline void drop_event(arena_index event) {
+    event_state* state = at<event_state>(event);
+    const unsigned users = look(state->users) - 1;
+    put(state->users, users);
+    if (users == 0) release(event, 0);
+}
+
+/// Under the lock: does what is next in the stream until a grid runs, an event is missing or nothing is left.
+__device__ inline void advance_locked(arena_index stream) {
+    put(at<stream_state>(stream)->next_waiting, 0u);
+    while (stream != 0) {  // this one, then those that an event of it sets free
+        stream_state* state = at<stream_state>(stream);
+        arena_index following = look(state->next_waiting);
+        put(state->busy, 0u);
+        while (look(state->busy) == 0 && look(state->first) != 0) {
+            const arena_index place = look(state->first);
+            stream_node* node = at<stream_node>(place);
+            put(state->first, look(node->next));
+            if (look(node->next) == 0) put(state->last, 0u);
+            const arena_index event = look(node->event);
+            switch (look(node->action)) {
+                case stream_node::run_grid: {
+                    put(state->busy, 1u);
+                    wide_task task;
+                    copy_fresh_task(task, node->task);
+                    if (!push_wide(task)) stop_run(no_memory);
+                    break;
+                }
+                case stream_node::record_event: {
+                    put(at<event_state>(event)->complete, 1u);
+                    arena_index waiting = look(at<event_state>(event)->waiting);
+                    put(at<event_state>(event)->waiting, 0u);
+                    while (waiting != 0) {  // put them before what follows anyway
+                        const arena_index next = look(at<stream_state>(waiting)->next_waiting);
+                        put(at<stream_state>(waiting)->next_waiting, following);
+                        following = waiting;
+                        waiting = next;
+                        drop_event(event);
+                    }
+                    drop_event(event);
+                    break;
+                }
+                default: {
+                    event_state* waited_for = at<event_state>(event);
+                    if (look(waited_for->complete) != 0) {
+                        drop_event(event);
+                    } else {
+                        put(state->busy, 1u);
+                        put(state->next_waiting, look(waited_for->waiting));
+                        put(waited_for->waiting, stream);
+                    }
+                }
+            }
+            release(place, stream_node_class);
+        }
+        if (look(state->busy) == 0 && look(state->open) == 0) release(stream, 0);
+        stream = following;
+    }
+}
+
+__device__ __noinline__ inline void advance_stream(arena_index stream) {
+    with_lock(engine().control->stream_lock, [&] { advance_locked(stream); });
+}
+
+__device__ inline arena_index open_stream() {
+    const arena_index place = allocate(0);
+    if (place != 0) *at<stream_state>(place) = stream_state{0, 0, 0, 1, 0};
+    return place;
+}
+
+__device__ __noinline__ inline void close_stream(arena_index stream) {
+    with_lock(engine().control->stream_lock, [&] {
+        stream_state* state = at<stream_state>(stream);
+        put(state->open, 0u);
+        if (look(state->busy) == 0 && look(state->first) == 0) release(stream, 0);
+    });
+}
+
+/// Gives the stream something to do after all that it was given before. `event` has one user more by it. False: no memory.
+__device__ __noinline__ inline bool give_to_stream(arena_index stream, stream_node::action_type action, arena_index event,
+                                                   const wide_task* task) {
+    const arena_index place = allocate(stream_node_class);
+    if (place == 0) return false;
+    stream_node* node = at<stream_node>(place);
+    node->next = 0;
+    node->action = action;
+    node->event = event;
+    if (task != nullptr) copy_task(node->task, *task);
+    with_lock(engine().control->stream_lock, [&] {
+        if (event != 0) put(at<event_state>(event)->users, look(at<event_state>(event)->users) + 1);
+        stream_state* state = at<stream_state>(stream);
+        const arena_index last = look(state->last);
+        put(last != 0 ? at<stream_node>(last)->next : state->first, place);
+        put(state->last, place);
+        if (look(state->busy) == 0) advance_locked(stream);
+    });
+    return true;
+}
+
+__device__ inline arena_index make_event_state() {
+    const arena_index place = allocate(0);
+    if (place != 0) *at<event_state>(place) = event_state{0, 1, 0};
+    return place;
+}
+
+__device__ __noinline__ inline void forget_event(arena_index event) {
+    with_lock(engine().control->stream_lock, [&] { drop_event(event); });
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif

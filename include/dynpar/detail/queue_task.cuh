@@ -1,0 +1,165 @@
+// Queue engine: what a worker takes off its stack. A task is one block of a grid, or a range of blocks, not yet begun.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "../dimensions.hpp"
+#include "../platform.hpp"
+#include "../shape.hpp"
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+/// A place in the engine's arena, in units of 64 bytes; 0 is "nothing there". Grid records, and everything else that lives in the
+/// arena, are named by it: 4 bytes instead of 8, and the bytes of a task are what it costs.
+using arena_index = std::uint32_t;
+
+/// What a block leaves behind when it returns, in registers.
+struct block_outcome {
+    arena_index own;         // lanes: the record that its children count on, where that is not the task's own grid
+    std::uint32_t launched;  // children that no record knows of yet, and the two flags below
+
+    static constexpr std::uint32_t accounted = 1u << 31;  // `own` already counts this block and the children before a wait()
+    static constexpr std::uint32_t late = 1u << 30;       // children were launched before `own` was there: point them to it
+    static constexpr std::uint32_t count_mask = late - 1;
+};
+
+/// The depth of a task's grid and what else is to be known before the task begins, in one word.
+namespace info {
+inline constexpr std::uint32_t depth_mask = (1u << 24) - 1;   // deeper than 2^24 - 1 no grid can nest
+inline constexpr unsigned launcher_shift = 24;                // lane tasks: the lane that launched it
+inline constexpr std::uint32_t owner = 1u << 29;              // `grid` is this grid's own record, not an ancestor's
+inline constexpr std::uint32_t one_of_several = 1u << 30;     // one of several blocks of its grid
+inline constexpr unsigned width_shift = 24;                   // wide tasks: who runs it
+inline constexpr std::uint32_t width_mask = 3u << width_shift;
+inline constexpr std::uint32_t on_lane = 0u << width_shift;   // a lane each block
+inline constexpr std::uint32_t on_warp = 1u << width_shift;   // a warp
+inline constexpr std::uint32_t on_block = 2u << width_shift;  // all warps of a worker block
+}  // namespace info
+
+/// Arguments that travel inside a task.
+struct alignas(16) lane_arguments {
+    std::uint32_t word[4];
+};
+struct alignas(16) wide_arguments {
+    std::uint32_t word[8];
+};
+
+struct wide_task;
+using lane_entry = block_outcome (*)(arena_index grid, std::uint32_t task_info, lane_arguments arguments);
+using wide_entry = block_outcome (*)(wide_task task, std::uint32_t block_rank);
+
+/// One block of one thread with at most 16 bytes of arguments: by far the most frequent task where speed matters.
+struct alignas(16) lane_task {
+    lane_entry entry;
+    arena_index grid;  // the record that it counts on
+    std::uint32_t info;
+    lane_arguments arguments;
+};
+static_assert(sizeof(lane_task) == 32, "32 bytes: two 16-byte accesses a lane, coalesced over the warp");
+
+/// Any other task: blocks `first` to `last` - 1 of a grid.
+struct alignas(16) wide_task {
+    wide_entry entry;
+    arena_index grid;
+    std::uint32_t info;
+    std::uint32_t threads;    // in a block
+    arena_index details;      // shape and arguments, where they do not fit in here; 0: one block, one dimension
+    std::uint32_t first;
+    std::uint32_t last;
+    wide_arguments arguments;
+};
+static_assert(sizeof(wide_task) == 64);
+
+/// Shape and arguments of a grid that need more room than a task has. In the arena; the arguments follow.
+struct alignas(64) launch_details {
+    arena_index next;            // memory nodes of a grid are chained: see grid_record::memory
+    std::uint32_t size_class;
+    dimensions blocks;
+    dimensions threads;
+    std::uint32_t shared_bytes;
+
+    DYNPAR_FUNCTION const void* arguments() const { return this + 1; }
+};
+static_assert(sizeof(launch_details) == 64);
+
+// ---- A kernel and its arguments, as bytes
+
+/// The arguments one after another, each aligned as its type wants; std::tuple is not trivially copyable.
+template <class... T>
+struct argument_pack {};
+template <class Last>
+struct argument_pack<Last> {
+    Last first;
+};
+template <class First, class... Rest>
+struct argument_pack<First, Rest...> {
+    First first;
+    argument_pack<Rest...> rest;
+};
+
+/// The kernel object is left out where it has no members.
+template <class Kernel, bool HasMembers, class... Args>
+struct launch_payload {
+    argument_pack<Args...> arguments;
+    DYNPAR_FUNCTION Kernel kernel() const { return Kernel{}; }
+};
+template <class Kernel, class... Args>
+struct launch_payload<Kernel, true, Args...> {
+    Kernel kernel_object;
+    argument_pack<Args...> arguments;
+    DYNPAR_FUNCTION const Kernel& kernel() const { return kernel_object; }
+};
+
+template <class Kernel>
+inline constexpr bool is_sent = !(std::is_empty_v<Kernel> && std::is_default_constructible_v<Kernel>);
+template <class Kernel, class... Args>
+using payload_of = launch_payload<Kernel, is_sent<Kernel>, Args...>;
+
+template <class First, class... Rest>
+DYNPAR_FUNCTION argument_pack<First, Rest...> pack_arguments(const First& first, const Rest&... rest) {
+    if constexpr (sizeof...(Rest) == 0) {
+        return {first};
+    } else {
+        return {first, pack_arguments(rest...)};
+    }
+}
+
+template <class Kernel, class... Args>
+DYNPAR_FUNCTION payload_of<Kernel, Args...> make_payload(const Kernel& kernel, const Args&... args) {
+    if constexpr (is_sent<Kernel> && sizeof...(Args) != 0) {
+        return {kernel, pack_arguments(args...)};
+    } else if constexpr (is_sent<Kernel>) {
+        return {kernel, {}};
+    } else if constexpr (sizeof...(Args) != 0) {
+        return {pack_arguments(args...)};
+    } else {
+        return {};
+    }
+}
+
+/// Bytes of a payload that matter: a payload with nothing in it still has a size of 1.
+template <class Kernel, class... Args>
+inline constexpr unsigned payload_bytes =
+    is_sent<Kernel> || sizeof...(Args) != 0 ? static_cast<unsigned>(sizeof(payload_of<Kernel, Args...>)) : 0u;
+
+template <class Kernel, class Block, class... Unpacked>
+DYNPAR_FUNCTION void call(const Kernel& kernel, Block& block, const argument_pack<>&, const Unpacked&... unpacked) {
+    kernel(block, unpacked...);
+}
+template <class Kernel, class Block, class Last, class... Unpacked>
+DYNPAR_FUNCTION void call(const Kernel& kernel, Block& block, const argument_pack<Last>& pack, const Unpacked&... unpacked) {
+    kernel(block, unpacked..., pack.first);
+}
+template <class Kernel, class Block, class First, class Second, class... Rest, class... Unpacked>
+DYNPAR_FUNCTION void call(const Kernel& kernel, Block& block, const argument_pack<First, Second, Rest...>& pack,
+                          const Unpacked&... unpacked) {
+    call(kernel, block, pack.rest, unpacked..., pack.first);
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar

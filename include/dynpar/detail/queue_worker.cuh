@@ -1,0 +1,993 @@
+// Queue engine: how a warp runs what it finds: rounds of lane tasks, a wide task, a block task together with its worker block;
+// how their completion is counted; and what happens while they wait.
+#pragma once
+
+#include "queue_stream.cuh"
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+// ---- Meeting. A block's threads need not return together, and a warp can go on only when all of them are there. So whoever
+// returns, reaches a barrier or waits comes to one place, one instruction for all.
+
+enum meeting : unsigned { returned, at_barrier, waiting };
+
+/// Of a warp: why it met. `returned` if all have.
+__device__ __noinline__ inline meeting meet(meeting why) {
+    __syncwarp();
+    const unsigned waits = __ballot_sync(all_lanes, why == waiting);
+    const unsigned barriers = __ballot_sync(all_lanes, why == at_barrier);
+    return waits != 0 ? waiting : barriers != 0 ? at_barrier : returned;
+}
+
+__device__ inline bool any_thread(bool condition) {  // of the worker block; threads of a warp may come one by one
+    unsigned result;
+    asm volatile(
+        "{\n\t.reg .pred p, q;\n\tsetp.ne.u32 p, %1, 0;\n\tbarrier.cta.red.or.pred q, 0, p;\n\tselp.u32 %0, 1, 0, q;\n\t}"
+        : "=r"(result)
+        : "r"(static_cast<unsigned>(condition))
+        : "memory");
+    return result != 0;
+}
+
+/// Of a worker block.
+__device__ __noinline__ inline meeting meet_block(meeting why) {
+    if (!any_thread(why != returned)) return returned;
+    return any_thread(why == waiting) ? waiting : at_barrier;
+}
+
+// ---- Completion
+
+/// Tells the others what this warp has put off, after its writes. All lanes together.
+__device__ inline void flush_deferred() {
+    warp_state& warp = this_warp();
+    if (warp.deferred == 0) return;
+    __threadfence();
+    __syncwarp();
+    if (lane_rank() == 0) {
+        const int change = warp.deferred;
+        warp.deferred = 0;
+        retire(warp.deferred_grid, change);
+    }
+    __syncwarp();
+}
+
+/// All lanes together: adds to a record's count, now or later. Putting it off is safe: what is put off contains at least one
+/// block that the record still counts, so nobody can find the record at zero; and the children that it does not count yet are
+/// in this warp's own stack. Whoever lets others see that stack flushes first.
+__device__ inline void count_later(arena_index grid, int change) {
+    warp_state& warp = this_warp();
+    if (warp.deferred_grid != grid) {
+        flush_deferred();
+        if (lane_rank() == 0) warp.deferred_grid = grid;
+    }
+    if (lane_rank() == 0) warp.deferred += change;
+    __syncwarp();
+}
+
+/// Points children that were launched before their parent had a record of its own to it: those of the tasks from `base` to `top`
+/// that count on the parent's grid and were launched by it. All lanes together.
+template <class Task>
+__device__ inline void point_to_own(std::uint32_t base, std::uint32_t top, arena_index grid, arena_index own) {
+    for (std::uint32_t place = base + lane_rank(); static_cast<std::int32_t>(top - place) > 0; place += warp_size) {
+        Task& task = slot<Task>(place);
+        if (task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
+    }
+}
+
+/// The same for lane tasks, by the lane that launched them, alone.
+__device__ inline void point_lanes_to_own(arena_index grid, arena_index own) {
+    for (std::uint32_t place = this_warp().lane_base; static_cast<std::int32_t>(this_warp().lane_top - place) > 0; ++place) {
+        lane_task& task = slot<lane_task>(place);
+        const bool mine = (task.info >> info::launcher_shift & (warp_size - 1)) == lane_rank();
+        if (mine && task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
+    }
+}
+
+/// What a lane's return means for the records. The change that is left to make, to whose count (0: none).
+struct count_change {
+    arena_index grid;
+    int change;
+};
+
+__device__ inline count_change settle_lane(arena_index grid, std::uint32_t task_info, block_outcome outcome) {
+    const int launched = static_cast<int>(outcome.launched & block_outcome::count_mask);
+    arena_index own = outcome.own;
+    const bool sole_owner = (task_info & (info::owner | info::one_of_several)) == info::owner;
+    if (own == 0 && sole_owner) own = grid;
+    if (own == 0) return {launched == 1 ? 0u : grid, launched - 1};
+    if ((outcome.launched & block_outcome::accounted) != 0) return {own, launched - 1};
+    if (launched != 0) {  // nobody else knows the record before its children run, so no atomic
+        put(at<grid_record>(own)->pending, launched);
+        return {0, 0};
+    }
+    if (begin_continuation(own)) return {0, 0};
+    return {release_record(own), -1};
+}
+
+/// All lanes together, when all blocks of a round have returned.
+__device__ inline void settle_round(bool have, arena_index grid, std::uint32_t task_info, block_outcome outcome) {
+    const bool late = have && (outcome.launched & block_outcome::late) != 0;
+    if (unsigned lates = __ballot_sync(all_lanes, late); lates != 0) {
+        const std::uint32_t base = this_warp().lane_base;
+        const std::uint32_t top = this_warp().lane_top;
+        const arena_index target = late ? outcome.own : 0;
+        for (std::uint32_t first = base; static_cast<std::int32_t>(top - first) > 0; first += warp_size) {
+            const std::uint32_t place = first + lane_rank();
+            const bool there = static_cast<std::int32_t>(top - place) > 0;
+            lane_task& task = slot<lane_task>(place);
+            const std::uint32_t launcher = there ? task.info >> info::launcher_shift & (warp_size - 1) : 0;
+            const arena_index own = __shfl_sync(all_lanes, target, static_cast<int>(launcher));
+            const arena_index parents_grid = __shfl_sync(all_lanes, grid, static_cast<int>(launcher));
+            if (there && own != 0 && task.grid == parents_grid && (task.info & info::owner) == 0) task.grid = own;
+        }
+        __syncwarp();
+    }
+    // A fence only where somebody else may look: a block that just counts on its grid is counted later, behind a fence there.
+    const bool joins = have && (outcome.own != 0 || (task_info & info::owner) != 0);
+    count_change mine{0, 0};
+    if (have && !joins) mine = settle_lane(grid, task_info, outcome);
+    const unsigned joining = __ballot_sync(all_lanes, joins);
+    const unsigned counting = __ballot_sync(all_lanes, mine.grid != 0);
+    if (joining == 0) {
+        if (counting == 0) return;
+        const arena_index first = __shfl_sync(all_lanes, mine.grid, __ffs(static_cast<int>(counting)) - 1);
+        if (__all_sync(all_lanes, mine.grid == 0 || mine.grid == first)) {
+            const int sum = __reduce_add_sync(all_lanes, mine.grid != 0 ? mine.change : 0);
+            if (sum != 0) count_later(first, sum);
+            return;
+        }
+    }
+    __threadfence();
+    __syncwarp();
+    if (joins) mine = settle_lane(grid, task_info, outcome);
+    if (mine.grid != 0) retire(mine.grid, mine.change);
+    __syncwarp();
+}
+
+/// A lane that has returned while others of its round wait: its children must count before anybody runs them.
+__device__ __noinline__ inline void settle_alone(arena_index grid, std::uint32_t task_info, block_outcome outcome) {
+    if ((outcome.launched & block_outcome::late) != 0) point_lanes_to_own(grid, outcome.own);
+    __threadfence();
+    const count_change mine = settle_lane(grid, task_info, outcome);
+    if (mine.grid != 0) retire(mine.grid, mine.change);
+}
+
+// ---- Frames: what runs on a warp, and below it what waits
+
+__device__ inline std::uint32_t within(std::uint32_t place, std::uint32_t bottom, std::uint32_t top) {
+    if (static_cast<std::int32_t>(place - bottom) < 0) return bottom;
+    return static_cast<std::int32_t>(top - place) < 0 ? top : place;
+}
+
+template <bool Nested>
+struct frame_guard {
+    std::uint32_t lane_base, wide_base;
+    arena_index own;
+    unsigned own_accounted;
+    unsigned char* shared_memory;
+
+    /// All lanes together, after what is to run has been popped.
+    __device__ frame_guard() {
+        warp_state& warp = this_warp();
+        if constexpr (Nested) {
+            lane_base = warp.lane_base;
+            wide_base = warp.wide_base;
+            own = warp.own;
+            own_accounted = warp.own_accounted;
+            shared_memory = warp.shared_memory;
+            __syncwarp();
+        }
+        if (lane_rank() == 0) {
+            warp.lane_base = warp.lane_top;
+            warp.wide_base = warp.wide_top;
+            warp.own = 0;
+            warp.own_accounted = 0;
+        }
+        __syncwarp();
+    }
+    __device__ void end() const {
+        if constexpr (Nested) {
+            warp_state& warp = this_warp();
+            __syncwarp();
+            if (lane_rank() == 0) {
+                // What lay below has perhaps been given away or brought down in the meantime.
+                warp.lane_base = within(lane_base, warp.lane_bottom, warp.lane_top);
+                warp.wide_base = within(wide_base, warp.wide_bottom, warp.wide_top);
+                warp.own = own;
+                warp.own_accounted = own_accounted;
+                warp.shared_memory = shared_memory;
+            }
+            __syncwarp();
+        }
+    }
+};
+
+__device__ bool nested_step(int depth);  // below
+
+/// All lanes of a round in which some wait, those that have returned among them (`own` is 0). True for a lane whose children are
+/// complete.
+__device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t depth) {
+    __syncwarp();
+    bool done = own != 0 && look(at<grid_record>(own)->pending) == 1;
+    if (run_stopped()) done = own != 0;
+    if (!__any_sync(all_lanes, done)) {
+        const unsigned shallowest = __reduce_min_sync(all_lanes, own != 0 ? depth : ~0u);
+        if (!nested_step(static_cast<int>(shallowest))) __nanosleep(100);
+    }
+    return done;
+}
+
+/// For a lane in `wait()`: returns when its children, all counted in `own`, are complete.
+__device__ __noinline__ inline void wait_for_children(arena_index own, std::uint32_t depth) {
+    do {
+        meet(waiting);
+    } while (!wait_in_round(own, depth));
+    __threadfence();
+}
+
+/// Runs `begin` in the lanes that have a task, and everything that follows from its return.
+template <bool Nested, class Begin>
+__device__ inline void run_round(bool have, arena_index grid, std::uint32_t task_info, Begin begin) {
+    const frame_guard<Nested> frame;
+    block_outcome outcome{0, 0};
+    if (have) outcome = begin();
+    bool settled = false;
+    while (meet(returned) != returned) {
+        if (have && !settled) settle_alone(grid, task_info, outcome);
+        settled = true;
+        wait_in_round(0, 0);
+    }
+    settle_round(have && !settled, grid, task_info, outcome);
+    frame.end();
+}
+
+/// Of a block wider than a lane: creates its record, once, whoever of its threads needs it first. 0 if there is no memory.
+__device__ inline arena_index ensure_shared_record(arena_index& own, arena_index grid, std::uint32_t depth) {
+    const arena_index there = look(own);
+    if (there != 0) return there;
+    const arena_index mine = make_record(grid, depth);
+    if (mine == 0) return 0;
+    __threadfence_block();
+    const arena_index found = atomicCAS(&own, 0u, mine);
+    if (found == 0) return mine;
+    release(mine, 0);
+    return found;
+}
+
+/// All lanes of a warp whose block waits, those that have returned among them: first what all of them have launched is counted.
+__device__ __noinline__ inline void wait_on_warp(arena_index grid, std::uint32_t depth, unsigned& launched) {
+    __syncwarp();
+    warp_state& warp = this_warp();
+    const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));
+    launched = 0;
+    if (lane_rank() == 0 && warp.own == 0 && sum != 0) {
+        ensure_shared_record(warp.own, grid, depth);
+        if (warp.own == 0) stop_run(no_memory);
+    }
+    __syncwarp();
+    const arena_index own = warp.own;
+    if (own == 0) return;
+    if (warp.own_accounted < 2) {
+        point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
+        point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
+    }
+    __threadfence();
+    __syncwarp();
+    if (lane_rank() == 0) {
+        warp.own_accounted = 2;
+        if (sum != 0) atomicAdd(&at<grid_record>(own)->pending, sum);
+    }
+    __syncwarp();
+    while (__shfl_sync(all_lanes, look(at<grid_record>(own)->pending) != 1 && !run_stopped(), 0)) {
+        if (!nested_step(static_cast<int>(depth))) __nanosleep(100);
+    }
+    __threadfence();
+    __syncwarp();
+}
+
+/// What the return of a block on a warp or a worker block means for the records; by one thread.
+__device__ inline count_change settle_wide(const wide_task& task, arena_index own, unsigned accounted, int launched) {
+    return settle_lane(task.grid, task.info,
+                       block_outcome{own, static_cast<unsigned>(launched) | (accounted != 0 ? block_outcome::accounted : 0u)});
+}
+
+/// One thread: memory for `block.shared`: of the multiprocessor if there is enough, else out of the arena. `borrowed` is what is to
+/// be given back.
+__device__ __noinline__ inline unsigned char* find_shared_memory(const wide_task& task, unsigned char* fast, unsigned fast_bytes,
+                                                                 arena_index& borrowed) {
+    const unsigned bytes = at<launch_details>(task.details)->shared_bytes;
+    if (bytes <= fast_bytes) return fast;
+    borrowed = allocate(size_class_of(bytes));
+    if (borrowed == 0) stop_run(no_memory);
+    return borrowed != 0 ? at<unsigned char>(borrowed) : nullptr;
+}
+__device__ inline void return_shared_memory(const wide_task& task, arena_index borrowed) {
+    if (borrowed != 0) release(borrowed, size_class_of(at<launch_details>(task.details)->shared_bytes));
+}
+__device__ inline unsigned char* kernels_shared_memory() { return worker_memory + state_bytes(blockDim.x); }
+
+template <bool Nested>
+__device__ inline void run_on_warp(const wide_task& task, std::uint32_t rank) {
+    const frame_guard<Nested> frame;
+    warp_state& warp = this_warp();
+    arena_index borrowed = 0;
+    if (task.details != 0) {
+        if (lane_rank() == 0) {
+            const unsigned share = engine().shared_bytes / (blockDim.x / warp_size) / 16 * 16;
+            warp.shared_memory = find_shared_memory(task, kernels_shared_memory() + threadIdx.x / warp_size * share,
+                                                    warp.level == 0 ? share : 0, borrowed);
+        }
+        __syncwarp();
+    }
+    unsigned launched = 0;
+    if (lane_rank() < task.threads) launched = task.entry(task, rank).launched;
+    for (meeting why = meet(returned); why != returned; why = meet(returned)) {
+        if (why == waiting) wait_on_warp(task.grid, task.info & info::depth_mask, launched);
+    }
+    const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));
+    return_shared_memory(task, borrowed);
+    const arena_index own = warp.own;
+    const unsigned accounted = warp.own_accounted;
+    if (own == 0 && (task.info & info::owner) == 0) {
+        if (sum != 1) count_later(task.grid, sum - 1);
+    } else {
+        if (own != 0 && accounted < 2) {
+            point_to_own<lane_task>(warp.lane_base, warp.lane_top, task.grid, own);
+            point_to_own<wide_task>(warp.wide_base, warp.wide_top, task.grid, own);
+        }
+        __threadfence();
+        __syncwarp();
+        if (lane_rank() == 0) {
+            const count_change mine = settle_wide(task, own, accounted, sum);
+            if (mine.grid != 0) retire(mine.grid, mine.change);
+        }
+        __syncwarp();
+    }
+    frame.end();
+}
+
+// ---- The worker block together
+
+/// All threads of a worker block whose block waits. As wait_on_warp.
+__device__ __noinline__ inline void wait_on_block(arena_index grid, std::uint32_t depth, unsigned& launched) {
+    __syncwarp();
+    gang_state& gang = this_block().gang;
+    warp_state& warp = this_warp();
+    const unsigned sum = __reduce_add_sync(all_lanes, launched);
+    launched = 0;
+    if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
+    __syncthreads();
+    if (threadIdx.x == 0 && gang.own == 0 && gang.launched != 0) {
+        ensure_shared_record(gang.own, grid, depth);
+        if (gang.own == 0) stop_run(no_memory);
+    }
+    __syncthreads();
+    const arena_index own = gang.own;
+    if (own != 0) {
+        if (gang.own_accounted < 2) {
+            point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
+            point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
+        }
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            gang.own_accounted = 2;
+            if (gang.launched != 0) atomicAdd(&at<grid_record>(own)->pending, static_cast<int>(gang.launched));
+            gang.launched = 0;
+        }
+        __syncthreads();
+        while (__shfl_sync(all_lanes, look(at<grid_record>(own)->pending) != 1 && !run_stopped(), 0)) {
+            if (!nested_step(static_cast<int>(depth))) __nanosleep(100);
+        }
+        __threadfence();
+    }
+    __syncthreads();
+}
+
+/// All warps of the worker block, each having found all others ready: runs the candidate.
+__device__ __noinline__ inline void run_on_block() {
+    gang_state& gang = this_block().gang;
+    warp_state& warp = this_warp();
+    flush_deferred();
+    const bool shared_memory_in_use = __syncthreads_or(warp.level != 0) != 0;
+    wide_task task = gang.candidate;
+    const arena_index outer_own = gang.own;
+    const unsigned outer_accounted = gang.own_accounted;
+    unsigned char* const outer_shared_memory = gang.shared_memory;
+    const int outer_depth = warp.depth;
+    arena_index borrowed = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if (task.details != 0) {
+            gang.shared_memory = find_shared_memory(task, kernels_shared_memory(),
+                                                    shared_memory_in_use ? 0 : engine().shared_bytes, borrowed);
+        }
+        gang.own = 0;
+        gang.own_accounted = 0;
+        gang.launched = 0;
+        put(gang.has_candidate, 0u);
+        put(gang.ready, 0u);
+    }
+    const frame_guard<true> frame;
+    if (lane_rank() == 0) {
+        ++warp.level;
+        if (threadIdx.x == 0 && task.first == 0) ++warp.grids;
+        warp.deepest = max(warp.deepest, task.info & info::depth_mask);
+    }
+    __syncthreads();
+    unsigned launched = 0;
+    if (threadIdx.x < task.threads) launched = task.entry(task, task.first).launched;
+    for (meeting why = meet_block(returned); why != returned; why = meet_block(returned)) {
+        if (why == waiting) wait_on_block(task.grid, task.info & info::depth_mask, launched);
+    }
+    const unsigned sum = __reduce_add_sync(all_lanes, launched);
+    if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
+    if (gang.own != 0 && gang.own_accounted < 2) {
+        point_to_own<lane_task>(warp.lane_base, warp.lane_top, task.grid, gang.own);
+        point_to_own<wide_task>(warp.wide_base, warp.wide_top, task.grid, gang.own);
+    }
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        return_shared_memory(task, borrowed);
+        const count_change mine = settle_wide(task, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
+        if (mine.grid != 0) retire(mine.grid, mine.change);
+        gang.own = outer_own;
+        gang.own_accounted = outer_accounted;
+        gang.shared_memory = outer_shared_memory;
+        gang.launched = 0;
+    }
+    if (lane_rank() == 0) {
+        --warp.level;
+        warp.depth = outer_depth;
+    }
+    frame.end();
+    __syncthreads();  // nobody runs the children before they are counted
+}
+
+/// One lane: takes a block off the worker block's list as what all warps run next. `deeper_than`: only a grid that may run on
+/// top of what waits here.
+__device__ inline void choose_candidate(int deeper_than) {
+    gang_state& gang = this_block().gang;
+    with_lock(gang.lock, [&] {
+        const bool have = look(gang.has_candidate) != 0;
+        if (have && static_cast<int>(look(gang.depth)) > deeper_than) return;
+        arena_index before = 0;
+        arena_index place = look(gang.tasks);
+        while (place != 0 && static_cast<int>(look(at<block_node>(place)->task.info) & info::depth_mask) <= deeper_than) {
+            before = place;
+            place = look(at<block_node>(place)->next);
+        }
+        if (place == 0) return;
+        block_node* node = at<block_node>(place);
+        wide_task task;
+        copy_fresh_task(task, node->task);
+        if (have) {  // put back what some warp cannot join, take what all may
+            block_node* back = nullptr;
+            const arena_index fresh = allocate(block_node_class);
+            if (fresh == 0) return;
+            back = at<block_node>(fresh);
+            copy_task(back->task, gang.candidate);
+            back->next = look(node->next);
+            put(node->next, fresh);
+        }
+        if (task.first + 1 == task.last) {
+            put(before != 0 ? at<block_node>(before)->next : gang.tasks, look(node->next));
+            release(place, block_node_class);
+        } else {
+            put(node->task.first, task.first + 1);
+        }
+        gang.candidate = task;
+        put(gang.depth, task.info & info::depth_mask);
+        __threadfence_block();
+        put(gang.has_candidate, 1u);
+    });
+}
+
+__device__ inline unsigned all_warps() { return blockDim.x == 1024 ? all_lanes : (1u << blockDim.x / warp_size) - 1; }
+
+/// One lane: whether there is a block task that this warp may join.
+__device__ inline bool block_task_wanted() {
+    gang_state& gang = this_block().gang;
+    if (look(gang.has_candidate) == 0 && look(gang.tasks) == 0) return false;
+    const int depth = this_warp().depth;
+    if (look(gang.has_candidate) == 0 || static_cast<int>(look(gang.depth)) <= depth) choose_candidate(depth);
+    return look(gang.has_candidate) != 0 && static_cast<int>(look(gang.depth)) > depth;
+}
+
+__device__ inline void offer_to_join() { atomicOr(&this_block().gang.ready, 1u << threadIdx.x / warp_size); }
+__device__ inline bool all_have_joined() { return look(this_block().gang.ready) == all_warps(); }
+
+/// One lane: takes the offer back; false if all have joined already, and the task is to be run.
+__device__ inline bool withdraw() {
+    unsigned& ready = this_block().gang.ready;
+    unsigned seen = look(ready);
+    while (seen != all_warps()) {
+        const unsigned found = atomicCAS(&ready, seen, seen & ~(1u << threadIdx.x / warp_size));
+        if (found == seen) return true;
+        seen = found;
+    }
+    return false;
+}
+
+/// All lanes together: runs a block task if the other warps come soon.
+__device__ inline bool try_block_task(unsigned patience) {
+    bool joined = false;
+    if (lane_rank() == 0 && block_task_wanted()) {
+        offer_to_join();
+        for (unsigned i = 0; i < patience && !joined; ++i) {
+            joined = all_have_joined();
+            if (!joined) __nanosleep(50);
+        }
+        if (!joined) joined = !withdraw();
+    }
+    if (!__shfl_sync(all_lanes, joined, 0)) return false;
+    run_on_block();
+    return true;
+}
+
+// ---- Giving away
+
+__device__ inline bool ring_wanted(ring_counters& ring) {
+    return look(ring.tickets) > look(ring.given);
+}
+
+/// One lane: the right to serve the next ticket; ~0 if nobody is hungry. Never more gifts than tickets: a gift has a taker.
+__device__ inline unsigned long long take_gift_number(ring_counters& ring) {
+    const unsigned long long tickets = look(ring.tickets);
+    unsigned long long given = look(ring.given);
+    while (given < tickets) {
+        const unsigned long long found = atomicCAS(&ring.given, given, given + 1);
+        if (found == given) return given;
+        given = found;
+    }
+    return ~0ull;
+}
+
+__device__ inline std::uint32_t empty_turn(unsigned long long number) {
+    return static_cast<std::uint32_t>(number / (engine().ring_mask + 1ull)) * 2;
+}
+
+template <class Task>
+__device__ inline void give_tasks(unsigned long long number, std::uint32_t available) {
+    using stack = own_stack<Task>;
+    constexpr std::uint32_t most = sizeof(Task) == sizeof(lane_task) ? ring_slot::lane_tasks : ring_slot::wide_tasks;
+    const unsigned lane = lane_rank();
+    const std::uint32_t count = min((available + 1) / 2, most);
+    ring_slot& gift = engine().warp_slots[number & engine().ring_mask];
+    if (lane == 0) {
+        while (look(gift.turn) != empty_turn(number)) {
+        }
+        __threadfence();
+    }
+    __syncwarp();
+    if (lane < count) copy_task(reinterpret_cast<Task*>(gift.tasks)[lane], slot<Task>(stack::bottom() + lane));
+    __threadfence();
+    __syncwarp();
+    if (lane == 0) {
+        stack::bottom() += count;
+        if (static_cast<std::int32_t>(stack::base() - stack::bottom()) < 0) stack::base() = stack::bottom();
+        gift.count = count | (sizeof(Task) == sizeof(wide_task) ? ring_slot::holds_wide : 0u);
+        __threadfence();
+        put(gift.turn, empty_turn(number) + 1);
+    }
+    __syncwarp();
+}
+
+/// Splits the blocks of the oldest task, if it has several, so that there are two to give.
+__device__ inline void split_oldest() {
+    warp_state& warp = this_warp();
+    wide_task& oldest = slot<wide_task>(warp.wide_bottom);
+    const std::uint32_t blocks = oldest.last - oldest.first;
+    const std::uint32_t grain = (oldest.info & info::width_mask) == info::on_lane ? warp_size : 1;
+    __syncwarp();
+    if (blocks > grain && lane_rank() == 0 && warp.wide_top - warp.wide_bottom == 1) {
+        wide_task upper;
+        copy_task(upper, oldest);
+        upper.first = oldest.first + (blocks / 2 + grain - 1) / grain * grain;
+        if (upper.first < upper.last && push(upper)) oldest.last = upper.first;
+    }
+    __syncwarp();
+}
+
+/// All lanes together: gives the oldest tasks to hungry warps.
+__device__ inline void share() {
+    warp_state& warp = this_warp();
+    for (unsigned gifts = 0; gifts < 4; ++gifts) {
+        const std::uint32_t lanes = warp.lane_top - warp.lane_bottom;
+        const std::uint32_t wides = warp.wide_top - warp.wide_bottom;
+        if (lanes < 2 && wides == 0) return;
+        unsigned long long number = ~0ull;
+        if (lane_rank() == 0 && ring_wanted(engine().control->warp_ring)) {
+            if (lanes >= 2 || wides >= 2 ||
+                slot<wide_task>(warp.wide_bottom).last - slot<wide_task>(warp.wide_bottom).first > 1) {
+                number = take_gift_number(engine().control->warp_ring);
+            }
+        }
+        number = __shfl_sync(all_lanes, number, 0);
+        if (number == ~0ull) return;
+        flush_deferred();
+        if (warp.wide_top - warp.wide_bottom == 1) split_oldest();
+        // A count may have been 1 only: then the whole stack goes, which is right as well.
+        if (warp.wide_top != warp.wide_bottom) {
+            give_tasks<wide_task>(number, warp.wide_top - warp.wide_bottom);
+        } else {
+            give_tasks<lane_task>(number, warp.lane_top - warp.lane_bottom);
+        }
+    }
+}
+
+/// One lane: gives block tasks to a hungry worker block.
+__device__ inline void share_block_tasks() {
+    gang_state& gang = this_block().gang;
+    if (look(gang.tasks) == 0 || !ring_wanted(engine().control->block_ring)) return;
+    with_lock(gang.lock, [&] {
+        // The last of the list is the oldest.
+        arena_index before = 0;
+        arena_index place = look(gang.tasks);
+        if (place == 0) return;
+        while (look(at<block_node>(place)->next) != 0) {
+            before = place;
+            place = look(at<block_node>(place)->next);
+        }
+        block_node* node = at<block_node>(place);
+        const std::uint32_t first = look(node->task.first), last = look(node->task.last);
+        arena_index gift = 0;
+        const unsigned long long number = take_gift_number(engine().control->block_ring);
+        if (number == ~0ull) return;
+        if (last - first > 1) gift = allocate(block_node_class);
+        if (gift != 0) {  // half of its blocks
+            copy_task(at<block_node>(gift)->task, node->task);
+            put(at<block_node>(gift)->task.first, first + (last - first) / 2);
+            put(node->task.last, first + (last - first) / 2);
+        } else {
+            put(before != 0 ? at<block_node>(before)->next : gang.tasks, 0u);
+            gift = place;
+        }
+        block_slot& slot = engine().block_slots[number & engine().ring_mask];
+        while (look(slot.turn) != empty_turn(number)) {
+        }
+        put(slot.node, gift);
+        __threadfence();
+        put(slot.turn, empty_turn(number) + 1);
+    });
+}
+
+// ---- Steps
+
+/// All lanes together: puts a gift that has come on the stack.
+__device__ inline void accept_gift() {
+    warp_state& warp = this_warp();
+    const unsigned lane = lane_rank();
+    ring_slot& gift = engine().warp_slots[warp.ticket & engine().ring_mask];
+    __threadfence();
+    const std::uint32_t count = look(gift.count);
+    if ((count & ring_slot::holds_wide) != 0) {
+        const std::uint32_t tasks = count & ~ring_slot::holds_wide;
+        if (lane < tasks) copy_fresh_task(slot<wide_task>(warp.wide_top + lane), reinterpret_cast<wide_task*>(gift.tasks)[lane]);
+        __syncwarp();
+        if (lane == 0) warp.wide_top += tasks;
+    } else {
+        if (lane < count) copy_fresh_task(slot<lane_task>(warp.lane_top + lane), reinterpret_cast<lane_task*>(gift.tasks)[lane]);
+        __syncwarp();
+        if (lane == 0) warp.lane_top += count;
+    }
+    __threadfence();
+    __syncwarp();
+    if (lane == 0) {
+        put(gift.turn, empty_turn(warp.ticket) + 2);
+        warp.has_ticket = 0;
+    }
+    __syncwarp();
+}
+
+__device__ inline bool gift_is_there() {
+    const warp_state& warp = this_warp();
+    return warp.has_ticket != 0 && look(engine().warp_slots[warp.ticket & engine().ring_mask].turn) == empty_turn(warp.ticket) + 1;
+}
+
+/// One lane of the warp that sees to the worker block's ticket: takes in a block task that has come.
+__device__ inline void accept_block_gift() {
+    gang_state& gang = this_block().gang;
+    if (gang.has_ticket == 0) return;
+    block_slot& slot = engine().block_slots[gang.ticket & engine().ring_mask];
+    if (look(slot.turn) != empty_turn(gang.ticket) + 1) return;
+    __threadfence();
+    const arena_index node = look(slot.node);
+    put(slot.turn, empty_turn(gang.ticket) + 2);
+    gang.has_ticket = 0;
+    push_block_node(node);
+}
+
+/// A round of lane tasks from the top of the stack.
+template <bool Nested>
+__device__ inline void run_lanes(std::uint32_t available) {
+    warp_state& warp = this_warp();
+    const unsigned lane = lane_rank();
+    const std::uint32_t count = min(available, warp_size);
+    const bool have = lane < count;
+    lane_task task{};
+    if (have) copy_task(task, slot<lane_task>(warp.lane_top - 1 - lane));
+    const unsigned deepest = __reduce_max_sync(all_lanes, task.info & info::depth_mask);
+    __syncwarp();
+    if (lane == 0) {
+        warp.lane_top -= count;
+        warp.grids += count;
+        warp.deepest = max(warp.deepest, deepest);
+    }
+    __syncwarp();
+    run_round<Nested>(have, task.grid, task.info, [&] { return task.entry(task.grid, task.info, task.arguments); });
+}
+
+/// The wide task on the top of the stack, or as many blocks of it as a warp runs at a time.
+template <bool Nested>
+__device__ inline void run_wide() {
+    warp_state& warp = this_warp();
+    const unsigned lane = lane_rank();
+    wide_task task;
+    copy_task(task, slot<wide_task>(warp.wide_top - 1));
+    __syncwarp();
+    if ((task.info & info::width_mask) == info::on_warp) {
+        if (lane == 0) {
+            if (task.first + 1 == task.last) {
+                --warp.wide_top;
+            } else {
+                slot<wide_task>(warp.wide_top - 1).first = task.first + 1;
+            }
+            if (task.first == 0) ++warp.grids;
+            warp.deepest = max(warp.deepest, task.info & info::depth_mask);
+        }
+        __syncwarp();
+        run_on_warp<Nested>(task, task.first);
+        return;
+    }
+    const std::uint32_t blocks = min(task.last - task.first, warp_size);
+    std::uint32_t rank = task.first + lane;
+    std::uint32_t count = blocks;
+    if (task.first + 1 == task.last) {
+        // Grids of one block each: as many as lie on top of each other.
+        const std::uint32_t available = warp.wide_top - warp.wide_bottom;
+        const std::uint32_t here = Nested ? min(available, warp.wide_top - warp.wide_base) : available;
+        bool alike = lane < here;
+        if (alike) {
+            copy_task(task, slot<wide_task>(warp.wide_top - 1 - lane));
+            alike = (task.info & info::width_mask) == info::on_lane && task.first + 1 == task.last;
+        }
+        const unsigned others = ~__ballot_sync(all_lanes, alike);
+        count = others == 0 ? warp_size : static_cast<unsigned>(__ffs(static_cast<int>(others))) - 1;
+        rank = task.first;
+        __syncwarp();
+        if (lane == 0) warp.wide_top -= count;
+    } else if (lane == 0) {
+        if (task.first + blocks == task.last) {
+            --warp.wide_top;
+        } else {
+            slot<wide_task>(warp.wide_top - 1).first = task.first + blocks;
+        }
+    }
+    const bool have = lane < count;
+    const unsigned grids = __ballot_sync(all_lanes, have && rank == 0);
+    const unsigned deepest = __reduce_max_sync(all_lanes, have ? task.info & info::depth_mask : 0);
+    if (lane == 0) {
+        warp.grids += static_cast<unsigned>(__popc(grids));
+        warp.deepest = max(warp.deepest, deepest);
+    }
+    __syncwarp();
+    run_round<Nested>(have, task.grid, task.info, [&] { return task.entry(task, rank); });
+}
+
+/// Tasks of a stack that may run now: in a nested step only what the waiting frame or its descendants launched.
+template <class Task, bool Nested>
+__device__ inline std::uint32_t available() {
+    using stack = own_stack<Task>;
+    return stack::top() - (Nested ? stack::base() : stack::bottom());
+}
+
+/// In a nested step with nothing else to do: looks further down the stack for a task that is deeper than what waits. That alone
+/// guarantees that mixed widths cannot wait for each other in a circle. All lanes together.
+template <class Task>
+__device__ inline bool bring_up(int deeper_than) {
+    using stack = own_stack<Task>;
+    const std::uint32_t bottom = stack::bottom();
+    const std::uint32_t top = stack::top();
+    for (std::uint32_t first = bottom; static_cast<std::int32_t>(top - first) > 0; first += warp_size) {
+        const std::uint32_t place = first + lane_rank();
+        const bool fits = static_cast<std::int32_t>(top - place) > 0 &&
+                          static_cast<int>(slot<Task>(place).info & info::depth_mask) > deeper_than;
+        const unsigned found = __ballot_sync(all_lanes, fits);
+        if (found == 0) continue;
+        __syncwarp();
+        if (lane_rank() == 0) {
+            const std::uint32_t from = first + static_cast<unsigned>(__ffs(static_cast<int>(found))) - 1;
+            Task up, down;
+            copy_task(up, slot<Task>(from));
+            copy_task(down, slot<Task>(top - 1));
+            copy_task(slot<Task>(from), down);
+            copy_task(slot<Task>(top - 1), up);
+            stack::base() = top - 1;
+        }
+        __syncwarp();
+        return true;
+    }
+    return false;
+}
+
+/// Runs something, if there is anything to run. False if not.
+template <bool Nested>
+__device__ inline bool step() {
+    warp_state& warp = this_warp();
+    balance_records();
+    if (own_stack<lane_task>::top() - own_stack<lane_task>::bottom() > lane_stack_capacity - 2 * stack_reserve) spill<lane_task>();
+    if (own_stack<wide_task>::top() - own_stack<wide_task>::bottom() > wide_stack_capacity - stack_reserve) spill<wide_task>();
+    if (warp.lane_top - warp.lane_bottom + warp.wide_top - warp.wide_bottom < warp_size && try_block_task(4)) return true;
+    if (const std::uint32_t lanes = available<lane_task, Nested>(); lanes != 0) {
+        run_lanes<Nested>(lanes);
+        return true;
+    }
+    if (available<wide_task, Nested>() != 0) {
+        run_wide<Nested>();
+        return true;
+    }
+    if (warp.spilled_lanes != 0 && unspill<lane_task>()) return true;
+    if (warp.spilled_wides != 0 && unspill<wide_task>()) return true;
+    if constexpr (Nested) {
+        if (__shfl_sync(all_lanes, gift_is_there(), 0)) {
+            accept_gift();
+            return true;
+        }
+        if (bring_up<lane_task>(warp.depth) || bring_up<wide_task>(warp.depth)) return true;
+        return try_block_task(16);
+    }
+    return false;
+}
+
+/// One step on top of a frame whose shallowest waiting block has this depth.
+__device__ __noinline__ inline bool nested_step(int depth) {
+    warp_state& warp = this_warp();
+    const int outer_depth = warp.depth;
+    flush_deferred();
+    __syncwarp();
+    if (lane_rank() == 0) {
+        warp.depth = depth;
+        ++warp.level;
+        if (threadIdx.x == 0) accept_block_gift();
+        if (threadIdx.x == 0) share_block_tasks();
+    }
+    __syncwarp();
+    const bool did = step<true>();
+    flush_deferred();
+    share();
+    __syncwarp();
+    if (lane_rank() == 0) {
+        warp.depth = outer_depth;
+        --warp.level;
+    }
+    __syncwarp();
+    return did;
+}
+
+/// One lane: takes blocks of the run's first grid, which all workers may help themselves to. False if there are none left.
+__device__ inline bool take_root_blocks(unsigned blocks) {
+    run_control& control = *engine().control;
+    const std::uint32_t width = look(control.root.info) & info::width_mask;
+    if (width == info::on_block && threadIdx.x != 0) return false;
+    const unsigned workers = gridDim.x * (width == info::on_block ? 1 : blockDim.x / warp_size);
+    unsigned grain = max(1u, blocks / (8 * workers));
+    if (width == info::on_lane) grain = (grain + warp_size - 1) / warp_size * warp_size;
+    unsigned first = look(control.root_next);
+    while (first < blocks) {
+        const unsigned found = atomicCAS(&control.root_next, first, first + min(grain, blocks - first));
+        if (found == first) break;
+        first = found;
+    }
+    if (first >= blocks) return false;
+    __threadfence();
+    wide_task task;
+    copy_fresh_task(task, control.root);
+    task.first = first;
+    task.last = first + min(grain, blocks - first);
+    if (!push_wide(task)) stop_run(no_memory);
+    return true;
+}
+
+/// All lanes together, with nothing to run: waits for work. False when the run is over.
+__device__ __noinline__ inline bool find_work() {
+    enum finding : int { nothing, over, gift, block_task, own_work };
+    warp_state& warp = this_warp();
+    run_control& control = *engine().control;
+    flush_deferred();
+    int found = nothing;
+    if (lane_rank() == 0) {
+        gang_state& gang = this_block().gang;
+        const bool agent = threadIdx.x == 0;
+        bool offered = false;
+        unsigned pause = 20;
+        for (unsigned tries = 0; found == nothing; ++tries) {
+            unsigned done, stop, root_blocks, root_next;
+            asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(done), "=r"(stop), "=r"(root_blocks), "=r"(root_next)
+                         : "l"(&control.done)
+                         : "memory");
+            if (done != 0 || stop != 0) {
+                found = over;
+                break;
+            }
+            const bool block_wanted = block_task_wanted();
+            if (block_wanted && !offered) {
+                offer_to_join();
+                offered = true;
+                pause = 20;
+            }
+            if (offered && all_have_joined()) {
+                found = block_task;
+                break;
+            }
+            if (root_blocks != 0 && root_next < root_blocks && (!agent || look(gang.tasks) == 0) && take_root_blocks(root_blocks)) {
+                found = own_work;
+            } else if (warp.has_ticket == 0) {
+                warp.ticket = atomicAdd(&control.warp_ring.tickets, 1ull);
+                warp.has_ticket = 1;
+            } else if (gift_is_there()) {
+                found = gift;
+            } else if (agent && gang.has_ticket == 0 && !block_wanted && look(gang.tasks) == 0) {
+                gang.ticket = atomicAdd(&control.block_ring.tickets, 1ull);
+                gang.has_ticket = 1;
+            } else {
+                if (agent) {
+                    accept_block_gift();
+                    share_block_tasks();
+                }
+                __nanosleep(pause);
+                if (pause < 200) pause *= 2;
+            }
+            if (found != nothing && offered && !withdraw()) found = block_task;  // the gift waits in its slot, or on the stack
+            if (engine().deadline_nanoseconds != 0 && tries % 64 == 63 &&
+                nanoseconds() - look(control.begun_at) > engine().deadline_nanoseconds) {
+                stop_run(deadline_passed);
+            }
+        }
+        if (found == over && offered && !withdraw()) found = block_task;  // they count on us; it will not take long
+    }
+    found = __shfl_sync(all_lanes, found, 0);
+    if (found == gift) accept_gift();
+    if (found == block_task) run_on_block();
+    return found != over;
+}
+
+/// What a warp does for the whole of a run.
+__device__ inline void work() {
+    constexpr unsigned share_every = 4;  // looking for hungry warps costs a trip to the second-level cache
+    for (unsigned steps = 1;; ++steps) {
+        if (!step<false>()) {
+            if (!find_work()) return;
+            continue;
+        }
+        if (steps % share_every == 0) {
+            if (threadIdx.x == 0) {
+                accept_block_gift();
+                share_block_tasks();
+            }
+            __syncwarp();
+            share();
+            unsigned stop = 0;
+            if (steps % (16 * share_every) == 0 && lane_rank() == 0) {
+                stop = look(engine().control->stop);
+                if (engine().deadline_nanoseconds != 0 &&
+                    nanoseconds() - look(engine().control->begun_at) > engine().deadline_nanoseconds) {
+                    stop_run(deadline_passed);
+                }
+            }
+            if (__shfl_sync(all_lanes, stop, 0) != 0) return;
+        }
+    }
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif

@@ -1,0 +1,108 @@
+// The queue engine: nested grids as tasks of one resident grid, scheduled in software on the GPU.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "../block.hpp"
+#include "../buffer.hpp"
+#include "../cuda_error.hpp"
+#include "../detail/cuda_memory.hpp"
+#include "../detail/queue_host.hpp"
+#include "../detail/queue_run.cuh"
+#include "../engine_options.hpp"
+#include "../report.hpp"
+
+namespace dynpar {
+
+/// A run of the queue engine that is under way. Waits for it on destruction, and then says nothing of what became of it.
+class queue_handle {
+public:
+    /// Waits until the run is complete; what became of it, failures included. Throws `kernel_fault`, `cuda_error`, and
+    /// `deadlock_error` if the run was stopped by its deadline.
+    report wait() { return run_->wait(); }
+    /// Whether the run is complete. Does not wait.
+    bool is_complete() const { return run_->is_complete(); }
+
+private:
+    friend class queue_engine;
+    explicit queue_handle(std::shared_ptr<detail::queue::pending_run> run) : run_(std::move(run)) {}
+
+    std::shared_ptr<detail::queue::pending_run> run_;
+};
+
+/// Runs kernels inside one resident grid: a child grid is a task of 32 or 64 bytes. Thousands of times the rate of the device runtime
+/// for small grids; no relocatable device code needed. How it works and what a task costs: docs/queue-engine.md.
+///
+/// A block of one thread runs on a lane, up to 32 threads on a warp, more on a worker block, all of whose warps then work
+/// together. The memory for all this is taken when the engine is made.
+class queue_engine {
+public:
+    static constexpr const char* name = "queue";
+
+    /// On the current device. Throws `cuda_error` if there is no usable one, or not the memory.
+    explicit queue_engine(const queue_options& options = {}) : host_(std::make_shared<detail::queue::host_side>(options)) {}
+
+    /// Runs a grid and everything that is launched from it; returns when all is complete.
+    /// Throws `launch_error` if a call in a kernel failed (above all: if a launch was lost), `kernel_fault` if a kernel broke (the
+    /// CUDA context is then lost), `deadlock_error` if the deadline has passed, `cuda_error`.
+    template <class Kernel, class... Args>
+    report run(Kernel kernel, const shape& s, Args... args) {
+        report result = try_run(kernel, s, args...);
+        if (result.failed_calls != 0) throw launch_error(std::move(result));
+        return result;
+    }
+
+    /// The same, but calls that failed are left to the caller: they are in the report.
+    template <class Kernel, class... Args>
+    report try_run(Kernel kernel, const shape& s, Args... args) {
+        return enqueue(host_->stream(), kernel, s, args...).wait();
+    }
+
+    /// Begins a run in stream order and returns at once. Runs of one engine follow one another, also from different streams; for
+    /// runs side by side make several engines and give each fewer `worker_blocks`. While the stream is being captured the run
+    /// becomes part of the graph; the handle then says what the latest replay did, after the graph's stream has been waited for.
+    template <class Kernel, class... Args>
+    queue_handle enqueue(cudaStream_t stream, Kernel kernel, const shape& s, Args... args) {
+        namespace queue = detail::queue;
+        check_kernel<queue::lane_block, Kernel, Args...>();
+        check_kernel<queue::wide_block, Kernel, Args...>();
+        const text kernel_text = kernel_name<Kernel>();
+        if (const status why = host_->check_first(s); why != status::success) {
+            return queue_handle(host_->refuse(kernel_text, s, why));
+        }
+        constexpr auto grid = &queue::resident_grid<Kernel, Args...>;
+        const auto payload = queue::make_payload(kernel, args...);
+        const unsigned threads = host_->block_threads_for(s);
+        const unsigned bytes = host_->shared_bytes_for(threads);
+        static queue::launch_cache cache;  // of this kernel
+        const unsigned blocks = host_->worker_blocks(cache, reinterpret_cast<const void*>(grid), threads, bytes);
+        auto run = host_->begin(stream, kernel_text, s);
+        grid<<<blocks, threads, bytes, stream>>>(host_->view(*run, threads), s, payload);
+        host_->launched(*run, stream, cudaGetLastError());
+        return queue_handle(std::move(run));
+    }
+
+    /// Memory that kernels on this engine can reach: the current device's. Throws `cuda_error`.
+    template <class T>
+    buffer<T> make_buffer(std::size_t count) const {
+        return buffer<T>(detail::cuda_memory(), count);
+    }
+
+    std::string device() const { return host_->device(); }
+    const queue_options& options() const { return host_->options(); }
+    /// What became of each limit that was given or that the engine needs: the stack of a thread, for one.
+    const std::vector<limit_result>& limit_results() const { return host_->limit_results(); }
+
+private:
+    std::shared_ptr<detail::queue::host_side> host_;
+};
+
+}  // namespace dynpar
