@@ -40,26 +40,28 @@ else()
 endif()
 
 # ---- spdlog: the log, in src/*.cpp only.
+add_library(dynpar_spdlog INTERFACE)
 if(NOT TARGET spdlog::spdlog_header_only)
     find_package(spdlog 1.10 QUIET CONFIG)
 endif()
 if(TARGET spdlog::spdlog_header_only)
     dynpar_report_dependency("spdlog" OFF)
+    target_include_directories(dynpar_spdlog SYSTEM INTERFACE
+        $<TARGET_PROPERTY:spdlog::spdlog_header_only,INTERFACE_INCLUDE_DIRECTORIES>)
+    target_compile_definitions(dynpar_spdlog INTERFACE
+        $<TARGET_PROPERTY:spdlog::spdlog_header_only,INTERFACE_COMPILE_DEFINITIONS>)
+    get_target_property(dynpar_spdlog_definitions spdlog::spdlog_header_only INTERFACE_COMPILE_DEFINITIONS)
+    if("SPDLOG_FMT_EXTERNAL" IN_LIST dynpar_spdlog_definitions)
+        # This spdlog uses the system's fmt, and fmt::fmt is a shared library there.
+        target_link_libraries(dynpar_spdlog INTERFACE fmt::fmt-header-only)
+    endif()
 else()
+    # SOURCE_SUBDIR names a folder without a CMakeLists.txt: only the headers are wanted, and not the library built.
     FetchContent_Declare(spdlog
-        GIT_REPOSITORY https://github.com/gabime/spdlog.git GIT_TAG v1.12.0 GIT_SHALLOW TRUE SYSTEM)
+        GIT_REPOSITORY https://github.com/gabime/spdlog.git GIT_TAG v1.12.0 GIT_SHALLOW TRUE SOURCE_SUBDIR include)
     FetchContent_MakeAvailable(spdlog)
+    target_include_directories(dynpar_spdlog SYSTEM INTERFACE ${spdlog_SOURCE_DIR}/include)
     dynpar_report_dependency("spdlog" ON)
-endif()
-add_library(dynpar_spdlog INTERFACE)
-target_include_directories(dynpar_spdlog SYSTEM INTERFACE
-    $<TARGET_PROPERTY:spdlog::spdlog_header_only,INTERFACE_INCLUDE_DIRECTORIES>)
-target_compile_definitions(dynpar_spdlog INTERFACE
-    $<TARGET_PROPERTY:spdlog::spdlog_header_only,INTERFACE_COMPILE_DEFINITIONS>)
-get_target_property(dynpar_spdlog_definitions spdlog::spdlog_header_only INTERFACE_COMPILE_DEFINITIONS)
-if("SPDLOG_FMT_EXTERNAL" IN_LIST dynpar_spdlog_definitions)
-    # This spdlog uses the system's fmt, and fmt::fmt is a shared library there.
-    target_link_libraries(dynpar_spdlog INTERFACE fmt::fmt-header-only)
 endif()
 find_package(Threads REQUIRED)
 target_link_libraries(dynpar_spdlog INTERFACE Threads::Threads)
@@ -73,7 +75,8 @@ if(DYNPAR_TOMLPLUSPLUS_INCLUDE_DIR)
     dynpar_report_dependency("toml++" OFF)
 else()
     FetchContent_Declare(tomlplusplus
-        GIT_REPOSITORY https://github.com/marzer/tomlplusplus.git GIT_TAG v3.4.0 GIT_SHALLOW TRUE SYSTEM)
+        GIT_REPOSITORY https://github.com/marzer/tomlplusplus.git GIT_TAG v3.4.0 GIT_SHALLOW TRUE
+        SOURCE_SUBDIR include)
     FetchContent_MakeAvailable(tomlplusplus)
     target_include_directories(dynpar_tomlplusplus SYSTEM INTERFACE ${tomlplusplus_SOURCE_DIR}/include)
     dynpar_report_dependency("toml++" ON)
