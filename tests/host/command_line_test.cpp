@@ -343,7 +343,7 @@ TEST_CASE("with_engine: the engine has the settings' limits, and a lost launch e
         return 0;
     });
     CHECK(status == samples::failed);
-    CHECK(s.err.str().rfind("sample: 1 launch", 0) == 0);
+    CHECK(s.err.str().rfind("sample: engine host: 1 launch lost", 0) == 0);
     CHECK(s.err.str().find("nesting_depth_exceeded") != std::string::npos);
 }
 
