@@ -23,7 +23,7 @@ constexpr unsigned name_length = 64;   // characters kept of a kernel's name: it
 struct kind_record {
     char file[file_length];
     char kernel[name_length];
-    unsigned line;
+    int line;
     int code;
     unsigned grid[3];
     unsigned block[3];
@@ -89,7 +89,7 @@ __device__ void copy_text(char* to, unsigned room, const char* from) {
 
 namespace detail {
 
-__device__ __noinline__ void add_to_device_log(device_call call, cudaError_t code, const char* file, unsigned line,
+__device__ __noinline__ void add_to_device_log(device_call call, cudaError_t code, const char* file, int line,
                                                const char* kernel_name, unsigned grid_x, unsigned grid_y,
                                                unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
                                                unsigned shared_bytes) {

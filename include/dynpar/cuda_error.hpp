@@ -85,7 +85,7 @@ private:
 /// Throws `cuda_error` unless `code` is cudaSuccess. `doing` says what was tried ("copy of the result"), `place` is the
 /// caller's. Takes the error out of the CUDA runtime too, so that no later and innocent call reports it again; after a
 /// kernel fault the runtime keeps reporting it all the same, because the context is lost.
-inline void check(cudaError_t code, const char* doing, source_place place = source_place::here()) {
+inline void check(cudaError_t code, const char* doing, source_place place = DYNPAR_HERE) {
     if (code == cudaSuccess) return;
     static_cast<void>(cudaGetLastError());
     throw cuda_error(code, doing, place);

@@ -36,7 +36,7 @@ struct device_failure {
     device_call call = device_call::launch;  ///< which call failed
     cudaError_t code = cudaSuccess;          ///< how
     std::string file;                        ///< where the call was written; a long path has lost its beginning
-    unsigned line = 0;                       ///< in that file, from 1
+    int line = 0;                            ///< in that file, from 1
     std::string kernel;                      ///< the name given with `launch_configuration::named`, or ""
     dynpar::shape first_shape;               ///< of a launch: the shape of the first that failed
     std::uint64_t count = 0;                 ///< how many calls
@@ -75,7 +75,7 @@ private:
 /// not waited for. Throws `cuda_error` if the log cannot be read: after a kernel fault the device's memory is lost, and
 /// the log with it. Costs one copy of 16 bytes from the device as long as nothing new has failed. Needs
 /// `dynpar::dynpar`.
-void check_device_launches(source_place place = source_place::here());
+void check_device_launches(source_place place = DYNPAR_HERE);
 
 namespace detail {
 /// The same; the copies go through `stream`.

@@ -23,10 +23,13 @@ struct dimensions {
 
     constexpr dimensions() = default;
 
-    template <class X, class Y = unsigned, class Z = unsigned,
-              class = std::enable_if_t<std::is_integral_v<X> && std::is_integral_v<Y> && std::is_integral_v<Z>>>
+    // A static_assert and not a constraint in the template's head: after a constrained conversion, nvcc's device compiler gives
+    // __builtin_LINE() in a later default argument a wrong value, and DYNPAR_HERE would lead astray.
+    template <class X, class Y = unsigned, class Z = unsigned>
     DYNPAR_FUNCTION constexpr dimensions(X x_size, Y y_size = 1, Z z_size = 1)  // an integer is a size, so not explicit
-        : x(to_unsigned(x_size)), y(to_unsigned(y_size)), z(to_unsigned(z_size)) {}
+        : x(to_unsigned(x_size)), y(to_unsigned(y_size)), z(to_unsigned(z_size)) {
+        static_assert(std::is_integral_v<X> && std::is_integral_v<Y> && std::is_integral_v<Z>, "dynpar: a size is an integer");
+    }
 
 #if defined(__CUDACC__)
     DYNPAR_FUNCTION constexpr dimensions(::dim3 d) : x(d.x), y(d.y), z(d.z) {}

@@ -31,7 +31,7 @@ enum class event_timing : unsigned char { off, on };
 class event {
 public:
     /// Throws `cuda_error` if there is no usable device.
-    explicit event(event_timing timing = event_timing::off, source_place place = source_place::here()) {
+    explicit event(event_timing timing = event_timing::off, source_place place = DYNPAR_HERE) {
         cudaEvent_t handle = nullptr;
         const unsigned flags = timing == event_timing::on ? cudaEventDefault : cudaEventDisableTiming;
         check(cudaEventCreateWithFlags(&handle, flags), "making an event", place);
@@ -43,11 +43,11 @@ public:
     operator event_view() const { return view(); }
 
     /// Marks the end of what has been given to the stream so far. Throws `cuda_error`.
-    void record(stream_view s, source_place place = source_place::here()) {
+    void record(stream_view s, source_place place = DYNPAR_HERE) {
         check(cudaEventRecord(handle_.get(), s.handle()), "recording an event", place);
     }
     /// Waits until the work recorded before the event is complete. Throws `cuda_error`, also for a fault in that work.
-    void synchronize(source_place place = source_place::here()) const {
+    void synchronize(source_place place = DYNPAR_HERE) const {
         check(cudaEventSynchronize(handle_.get()), "waiting for an event", place);
     }
 
@@ -61,7 +61,7 @@ private:
 
 /// Milliseconds from one event to another, both made with `event_timing::on`, recorded and complete. Throws
 /// `cuda_error`.
-inline float milliseconds_between(event_view begin, event_view end, source_place place = source_place::here()) {
+inline float milliseconds_between(event_view begin, event_view end, source_place place = DYNPAR_HERE) {
     float milliseconds = 0;
     check(cudaEventElapsedTime(&milliseconds, begin.handle(), end.handle()), "reading the time between two events",
           place);
@@ -95,7 +95,7 @@ private:
 class event {
 public:
     /// A failure is logged and kept in `error()`; whatever is then done with the event fails.
-    __device__ explicit event(source_place place = source_place::here()) {
+    __device__ explicit event(source_place place = DYNPAR_HERE) {
         error_ = cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming);
         if (detail::logged(device_call::make_event, error_, place) != cudaSuccess) handle_ = nullptr;
     }
@@ -119,7 +119,7 @@ public:
     __device__ operator event_view() const { return view(); }
 
     /// Marks the end of what has been given to the stream so far. A failure is also logged.
-    __device__ cudaError_t record(stream_view s, source_place place = source_place::here()) {
+    __device__ cudaError_t record(stream_view s, source_place place = DYNPAR_HERE) {
         const bool usable = handle_ != nullptr && s.handle() != detail::no_stream();
         return detail::logged(device_call::record_event,
                               usable ? cudaEventRecord(handle_, s.handle()) : cudaErrorInvalidResourceHandle, place);

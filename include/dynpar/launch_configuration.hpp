@@ -18,7 +18,7 @@ struct launch_configuration {
     source_place place;                 ///< where the configuration was written
 
     DYNPAR_FUNCTION constexpr launch_configuration(dimensions grid_size, dimensions block_size, unsigned shared = 0,
-                                                   source_place written = source_place::here())
+                                                   source_place written = DYNPAR_HERE)
         : grid(grid_size), block(block_size), shared_bytes(shared), place(written) {}
 
     /// The same configuration for a kernel of this name: `launch_configuration(1, 32).named("child")`. The compiler

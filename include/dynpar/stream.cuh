@@ -28,7 +28,7 @@ public:
     constexpr cudaStream_t handle() const { return handle_; }
 
     /// What is given to this stream from now on runs after the work recorded before the event. Throws `cuda_error`.
-    void wait(event_view recorded, source_place place = source_place::here()) const;
+    void wait(event_view recorded, source_place place = DYNPAR_HERE) const;
 
     friend constexpr bool operator==(stream_view a, stream_view b) { return a.handle_ == b.handle_; }
     friend constexpr bool operator!=(stream_view a, stream_view b) { return !(a == b); }
@@ -42,7 +42,7 @@ private:
 class stream {
 public:
     /// Throws `cuda_error` if there is no usable device.
-    explicit stream(source_place place = source_place::here()) {
+    explicit stream(source_place place = DYNPAR_HERE) {
         cudaStream_t handle = nullptr;
         check(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking), "making a stream", place);
         handle_.reset(handle);
@@ -53,7 +53,7 @@ public:
     operator stream_view() const { return view(); }  // wherever a view is meant the owner will do
 
     /// See `stream_view::wait`.
-    void wait(event_view recorded, source_place place = source_place::here()) const;
+    void wait(event_view recorded, source_place place = DYNPAR_HERE) const;
 
 private:
     struct close {
@@ -66,7 +66,7 @@ private:
 /// Waits until all that was given to the stream is complete, nested grids included, then checks what device code has
 /// logged. Throws `cuda_error` if a kernel broke, and `device_launch_error` if a call in device code failed (see
 /// `check_device_launches`).
-inline void synchronize(stream_view s, source_place place = source_place::here()) {
+inline void synchronize(stream_view s, source_place place = DYNPAR_HERE) {
     check(cudaStreamSynchronize(s.handle()), "waiting for a stream", place);
     detail::check_device_launches_on(s.handle(), place);
 }
@@ -89,7 +89,7 @@ public:
 
     /// What is given to this stream from now on runs after the work recorded before the event. A failure is also
     /// logged.
-    __device__ cudaError_t wait(event_view recorded, source_place place = source_place::here()) const;
+    __device__ cudaError_t wait(event_view recorded, source_place place = DYNPAR_HERE) const;
 
 private:
     cudaStream_t handle_ = nullptr;
@@ -100,7 +100,7 @@ private:
 class stream {
 public:
     /// A failure is logged and kept in `error()`; whatever is then done with the stream fails.
-    __device__ explicit stream(source_place place = source_place::here()) {
+    __device__ explicit stream(source_place place = DYNPAR_HERE) {
         error_ = cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking);
         if (detail::logged(device_call::make_stream, error_, place) != cudaSuccess) handle_ = detail::no_stream();
     }
@@ -128,7 +128,7 @@ public:
     __device__ operator stream_view() const { return view(); }  // wherever a view is meant the owner will do
 
     /// See `stream_view::wait`.
-    __device__ cudaError_t wait(event_view recorded, source_place place = source_place::here()) const;
+    __device__ cudaError_t wait(event_view recorded, source_place place = DYNPAR_HERE) const;
 
 private:
     __device__ void close() {

@@ -12,7 +12,7 @@ namespace detail {
 
 // Adds one failed call to the log. Not inlined, and with nothing but values as parameters: that way a call that
 // succeeds pays for a comparison and nothing else.
-__device__ void add_to_device_log(device_call call, cudaError_t code, const char* file, unsigned line,
+__device__ void add_to_device_log(device_call call, cudaError_t code, const char* file, int line,
                                   const char* kernel_name, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes);
 
