@@ -1,0 +1,310 @@
+// What the host engine promises beyond the contract: order, deadlocks, exceptions, sizes, usable after every failure.
+#include <dynpar/dynpar.hpp>
+
+#include <doctest/doctest.h>
+
+#include <numeric>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using dynpar::host_engine;
+using dynpar::host_options;
+using dynpar::shape;
+
+struct note {
+    template <class Block>
+    void operator()(Block& block, std::vector<int>* order, int number) const {
+        if (block.thread_rank() == 0) order->push_back(number);
+    }
+};
+
+struct launch_in_order {
+    template <class Block>
+    void operator()(Block& block, std::vector<int>* order) const {
+        order->push_back(static_cast<int>(100 * block.block_rank()));
+        for (int i = 1; i <= 3; ++i) block.launch(note{}, shape(1, 2), order, static_cast<int>(100 * block.block_rank()) + i);
+    }
+};
+
+TEST_CASE("grids run in the order of their launches, blocks in the order of their ranks, every time") {
+    for (int repeat = 0; repeat < 3; ++repeat) {
+        std::vector<int> order;
+        host_engine().run(launch_in_order{}, shape(2, 1), &order);
+        CHECK(order == std::vector<int>{0, 100, 1, 2, 3, 101, 102, 103});
+    }
+}
+
+struct wait_for_child {
+    template <class Block>
+    void operator()(Block& block, std::vector<int>* order) const {
+        const int me = static_cast<int>(100 * block.block_rank());
+        if (block.thread_rank() == 0) block.launch(note{}, shape(1, 2), order, me + 1);
+        block.wait();
+        if (block.thread_rank() == 0) order->push_back(me + 2);
+    }
+};
+
+TEST_CASE("a block that waits is served before other blocks begin") {
+    std::vector<int> order;
+    host_engine().run(wait_for_child{}, shape(3, 4), &order);
+    CHECK(order == std::vector<int>{1, 2, 101, 102, 201, 202});
+}
+
+// ---- deadlock
+
+struct half_sync_half_wait {
+    static constexpr const char* name = "half_sync_half_wait";
+    template <class Block>
+    void operator()(Block& block, int* destroyed) const {
+        struct guard {
+            int* destroyed;
+            ~guard() { ++*destroyed; }
+        } on_every_stack{destroyed};
+        if (block.thread_rank() < 3) {
+            block.sync();
+        } else {
+            block.wait();
+        }
+    }
+};
+
+TEST_CASE("a deadlock is reported with what waits for what, threads are unwound, and the engine goes on") {
+    host_engine engine;
+    int destroyed = 0;
+    std::string message;
+    try {
+        engine.run(half_sync_half_wait{}, shape(1, 8), &destroyed);
+    } catch (const dynpar::deadlock_error& error) {
+        message = error.what();
+    }
+    CHECK(message ==
+          "dynpar: deadlock on the host engine: in block 0 of half_sync_half_wait <<<1, 8>>> at depth 0, 3 threads are at sync() "
+          "and 5 at wait(); every thread of the block that has not returned must come to the same one");
+    CHECK(destroyed == 8);
+    std::vector<int> order;
+    engine.run(note{}, shape(1, 1), &order, 7);
+    CHECK(order == std::vector<int>{7});
+}
+
+struct deadlock_below {
+    template <class Block>
+    void operator()(Block& block, int* destroyed) const {
+        if (block.thread_rank() == 0) {
+            auto stream = block.make_stream();
+            auto event = block.make_event();
+            auto other = block.make_stream();
+            block.launch(stream, half_sync_half_wait{}, shape(1, 8), destroyed);
+            block.launch(stream, half_sync_half_wait{}, shape(1, 8), destroyed);
+            event.record(stream);
+            other.wait(event);
+            block.launch(other, half_sync_half_wait{}, shape(1, 8), destroyed);
+        }
+        block.wait();
+    }
+};
+
+TEST_CASE("a deadlock below a waiting block leaves nothing behind, streams and events included") {
+    host_engine engine;
+    int destroyed = 0;
+    CHECK_THROWS_AS(engine.run(deadlock_below{}, shape(2, 4), &destroyed), dynpar::deadlock_error);
+    CHECK(destroyed == 8);
+    CHECK_THROWS_AS(engine.run(deadlock_below{}, shape(2, 4), &destroyed), dynpar::deadlock_error);
+}
+
+// ---- exceptions
+
+struct throw_number {
+    static constexpr const char* name = "throw_number";
+    template <class Block>
+    void operator()(Block& block, unsigned who) const {
+        block.sync();
+        if (block.thread_rank() == who) throw 42;
+        block.sync();
+    }
+};
+
+struct parent_of_thrower {
+    template <class Block>
+    void operator()(Block& block) const {
+        if (block.thread_rank() == 0) block.launch(throw_number{}, shape(2, 16), 5u);
+        block.wait();
+    }
+};
+
+TEST_CASE("an exception in a nested kernel reaches the caller, whatever it is, and the engine goes on") {
+    host_engine engine;
+    for (int repeat = 0; repeat < 2; ++repeat) {
+        std::string message;
+        int inner = 0;
+        try {
+            engine.run(parent_of_thrower{}, shape(1, 8));
+        } catch (const dynpar::kernel_fault& fault) {
+            message = fault.what();
+            CHECK(fault.code() == 0);
+            try {
+                std::rethrow_if_nested(fault);
+            } catch (int number) {
+                inner = number;
+            }
+        }
+        CHECK(message ==
+              "dynpar: block 0 of throw_number <<<2, 16>>> at depth 1, thread 5, threw something that is not a std::exception");
+        CHECK(inner == 42);
+    }
+    std::vector<int> order;
+    engine.run(note{}, shape(1, 1), &order, 7);
+    CHECK(order == std::vector<int>{7});
+}
+
+struct swallow_everything {
+    template <class Block>
+    void operator()(Block& block) const {
+        try {
+            if (block.thread_rank() == 1) throw std::runtime_error("first");
+            block.sync();
+        } catch (...) {
+            if (block.thread_rank() == 1) throw;
+        }
+    }
+};
+
+TEST_CASE("a kernel that swallows every exception cannot keep a failed run from ending") {
+    CHECK_THROWS_AS(host_engine().run(swallow_everything{}, shape(4, 64)), dynpar::kernel_fault);
+}
+
+struct run_again {
+    template <class Block>
+    void operator()(Block&, host_engine* engine) const {
+        engine->run(note{}, shape(1, 1), static_cast<std::vector<int>*>(nullptr), 1);
+    }
+};
+
+TEST_CASE("a run inside a run is refused") {
+    host_engine engine;
+    CHECK_THROWS_WITH_AS(engine.run(run_again{}, shape(1, 1), &engine), doctest::Contains("is running"), dynpar::kernel_fault);
+    std::vector<int> order;
+    engine.run(note{}, shape(1, 1), &order, 1);
+    CHECK(order.size() == 1);
+}
+
+// ---- sizes
+
+struct fan {
+    template <class Block>
+    void operator()(Block& block, unsigned children, unsigned* counter) const {
+        ++*counter;
+        for (unsigned i = 0; i < children; ++i) block.launch(*this, shape(1, 1), 0u, counter);
+    }
+};
+
+TEST_CASE("a million grids may be pending at once") {
+    unsigned counter = 0;
+    const dynpar::report report = host_engine().run(fan{}, shape(1, 1), 1000000u, &counter);
+    CHECK(counter == 1000001);
+    CHECK(report.grids == 1000001);
+}
+
+struct chain {
+    template <class Block>
+    void operator()(Block& block, unsigned more, unsigned* counter) const {
+        ++*counter;
+        if (more > 0) block.launch(*this, shape(1, 1), more - 1, counter);
+    }
+};
+
+TEST_CASE("grids may nest a million deep, and complete, without the C++ stack") {
+    unsigned counter = 0;
+    const dynpar::report report = host_engine().run(chain{}, shape(1, 1), 1000000u, &counter);
+    CHECK(counter == 1000001);
+    CHECK(report.deepest_nesting == 1000000);
+}
+
+struct many_records {
+    template <class Block>
+    void operator()(Block& block, unsigned count, unsigned* counter) const {
+        auto previous = block.make_stream();
+        block.launch(previous, chain{}, shape(1, 1), 0u, counter);
+        for (unsigned i = 0; i < count; ++i) {  // nothing but events between the first grid and the last
+            auto event = block.make_event();
+            event.record(previous);
+            auto next = block.make_stream();
+            next.wait(event);
+            previous = std::move(next);
+        }
+        block.launch(previous, chain{}, shape(1, 1), 0u, counter);
+    }
+};
+
+TEST_CASE("a chain of a hundred thousand streams and events needs no deep C++ stack") {
+    unsigned counter = 0;
+    host_engine().run(many_records{}, shape(1, 1), 100000u, &counter);
+    CHECK(counter == 2);
+}
+
+struct wait_everywhere {
+    template <class Block>
+    void operator()(Block& block, unsigned levels, unsigned* counter) const {
+        if (block.thread_rank() == 0) {
+            ++*counter;
+            if (levels > 0) block.launch(*this, shape(2, 64), levels - 1, counter);
+        }
+        block.wait();
+    }
+};
+
+TEST_CASE("as many threads are suspended as wait() is nested, not as many as the tree is wide") {
+    unsigned counter = 0;
+    host_options options;
+    options.fiber_stack_bytes = 64 * 1024;
+    // 2^13 blocks of 64 threads wait; with a stack for each at once this would be 34 GiB.
+    host_engine(options).run(wait_everywhere{}, shape(1, 64), 12u, &counter);
+    CHECK(counter == 8191);
+}
+
+struct all_wait {
+    template <class Block>
+    void operator()(Block& block) const {
+        block.sync();
+    }
+};
+
+TEST_CASE("a stack that cannot be had is an error with advice, and the engine goes on") {
+    host_options options;
+    options.fiber_stack_bytes = std::size_t{1} << 45;  // 32 TiB: the address space has room for a few
+    host_engine engine(options);
+    CHECK_THROWS_WITH(engine.run(all_wait{}, shape(1, 1024)), doctest::Contains("vm.max_map_count"));
+    std::vector<int> order;
+    engine.run(note{}, shape(1, 1), &order, 1);
+    CHECK(order.size() == 1);
+}
+
+// ---- the trace as text
+
+struct uneven {
+    static constexpr const char* name = "uneven";
+    template <class Block>
+    void operator()(Block& block, int n) const {
+        if (block.thread_rank() != 0) return;
+        for (int i = 0; i < n; ++i) block.launch(*this, shape(1, 2), i / 2);
+        if (n == 3) block.then(*this, shape(1, dynpar::at_most(64)), 0);
+    }
+};
+
+TEST_CASE("the tree puts siblings that are alike all the way down on one line") {
+    host_options options;
+    options.trace_grids = 100;
+    std::ostringstream out;
+    dynpar::print_tree(out, host_engine(options).run(uneven{}, shape(1, 4), 3).trace);
+    CHECK(out.str() ==
+          "uneven <<<1, 4>>>\n"
+          "├─ uneven <<<1, 2>>>  x 2\n"
+          "├─ uneven <<<1, 2>>>\n"
+          "│  └─ uneven <<<1, 2>>>\n"
+          "└─ then uneven <<<1, at most 64>>>\n");
+}
+
+}  // namespace
