@@ -101,6 +101,17 @@ if(DYNPAR_BUILD_BENCHMARKS)
     dynpar_report_dependency("nlohmann_json" "${nlohmann_json_SOURCE_DIR}")
 endif()
 
+# ---- Google Benchmark: timing on the CPU.
+if(DYNPAR_BUILD_BENCHMARKS)
+    set(BENCHMARK_ENABLE_TESTING OFF)
+    set(BENCHMARK_ENABLE_INSTALL OFF)
+    FetchContent_Declare(benchmark
+        GIT_REPOSITORY https://github.com/google/benchmark.git GIT_TAG v1.8.3 GIT_SHALLOW TRUE SYSTEM
+        FIND_PACKAGE_ARGS 1.7 CONFIG)
+    FetchContent_MakeAvailable(benchmark)
+    dynpar_report_dependency("Google Benchmark" "${benchmark_SOURCE_DIR}")
+endif()
+
 # ---- doctest: the tests.
 if(DYNPAR_BUILD_TESTS)
     FetchContent_Declare(doctest
