@@ -56,30 +56,40 @@ __device__ inline arena_index take_new(unsigned long long units) {
     return 0;
 }
 
+inline constexpr unsigned batch_class = 5;  // 2 KiB: a link and a batch of places
+static_assert((1 + record_batch) * sizeof(arena_index) <= unit_bytes << batch_class);
+
 /// At least 64 << size_class bytes; 0 if there is no memory left.
 __device__ __noinline__ inline arena_index allocate(unsigned size_class) {
     if (size_class >= size_classes) return 0;
     if (const arena_index piece = pop_free(engine().control->free_lists[size_class]); piece != 0) return piece;
     if (const arena_index piece = take_new(1ull << size_class); piece != 0) return piece;
     if (size_class != 0) return 0;
-    // The last place where a free record may be: a batch that some warp has put aside. Its head lists the others.
+    // The last place where free records may be: a batch that some warp has put aside.
     const arena_index batch = pop_free(engine().control->free_batches);
     if (batch == 0) return 0;
-    for (unsigned i = 1; i < record_batch; ++i) push_free(engine().control->free_lists[0], look(at<arena_index>(batch)[i]));
-    return batch;
+    for (unsigned i = 1; i < record_batch; ++i) push_free(engine().control->free_lists[0], look(at<arena_index>(batch)[1 + i]));
+    const arena_index first = look(at<arena_index>(batch)[1]);
+    push_free(engine().control->free_lists[batch_class], batch);
+    return first;
 }
 
 __device__ __noinline__ inline void release(arena_index piece, unsigned size_class) {
     push_free(engine().control->free_lists[size_class], piece);
 }
 
-// ---- Records at hand. Most tasks that join need one record, so every warp keeps some.
+// ---- Records at hand. Most tasks that join need a record, so every warp keeps some of its own: a list that all share would be
+// one address that all hammer.
+
+__device__ inline arena_index* records_at_hand() {
+    return engine().free_records + static_cast<std::size_t>(worker_rank()) * records_kept;
+}
 
 /// A record's place, 0 if there is no memory. Lanes may call it on their own.
 __device__ inline arena_index take_record() {
     warp_state& warp = this_warp();
     const int left = atomicSub(&warp.free_records, 1);
-    if (left > 0) return warp.free_record[left - 1];
+    if (left > 0) return records_at_hand()[left - 1];
     atomicAdd(&warp.free_records, 1);
     return allocate(0);
 }
@@ -89,48 +99,57 @@ __device__ inline void give_back_record(arena_index record) {
     warp_state& warp = this_warp();
     const int place = atomicAdd(&warp.free_records, 1);
     if (place < static_cast<int>(records_kept)) {
-        warp.free_record[place] = record;
+        records_at_hand()[place] = record;
     } else {
         atomicSub(&warp.free_records, 1);
         release(record, 0);
     }
 }
 
-/// All lanes together, before blocks run: enough records that each of 32 blocks finds one at hand, and not too many.
-__device__ inline void balance_records() {
+/// Fewer than a round may take, or nearly more than there is room for.
+__device__ __noinline__ inline void exchange_records() {
     warp_state& warp = this_warp();
-    const int have = warp.free_records;
-    if (have >= static_cast<int>(warp_size) && have <= static_cast<int>(records_kept - record_batch)) return;
     const unsigned lane = lane_rank();
-    __syncwarp();
-    if (have < static_cast<int>(warp_size)) {
-        arena_index batch = 0;
-        if (lane == 0) batch = pop_free(engine().control->free_batches);
-        batch = __shfl_sync(all_lanes, batch, 0);
-        if (batch != 0) {
-            if (lane < record_batch) warp.free_record[have + lane] = lane == 0 ? batch : look(at<arena_index>(batch)[lane]);
-            if (lane == 0) warp.free_records = have + record_batch;
-        } else {
-            arena_index first = 0;
-            if (lane == 0) first = take_new(warp_size);
-            first = __shfl_sync(all_lanes, first, 0);
-            if (first != 0) {
-                warp.free_record[have + lane] = first + lane;
-                if (lane == 0) warp.free_records = have + warp_size;
-            }
+    const int have = warp.free_records;
+    arena_index* const at_hand = records_at_hand();
+    const bool few = have < static_cast<int>(warp_size);
+    run_control& control = *engine().control;
+    arena_index batch = 0;
+    if (lane == 0) batch = few ? pop_free(control.free_batches) : allocate(batch_class);
+    batch = __shfl_sync(all_lanes, batch, 0);
+    if (few && batch == 0) {
+        arena_index first = 0;
+        if (lane == 0) first = take_new(2 * warp_size);
+        first = __shfl_sync(all_lanes, first, 0);
+        if (first != 0) {
+            at_hand[have + lane] = first + lane;
+            at_hand[have + warp_size + lane] = first + warp_size + lane;
+            if (lane == 0) warp.free_records = have + 2 * warp_size;
         }
-    } else {
+    } else if (few) {
+        for (unsigned i = lane; i < record_batch; i += warp_size) at_hand[have + i] = look(at<arena_index>(batch)[1 + i]);
+        __syncwarp();
+        if (lane == 0) {
+            push_free(control.free_lists[batch_class], batch);
+            warp.free_records = have + record_batch;
+        }
+    } else if (batch != 0) {
         const unsigned kept = static_cast<unsigned>(have) - record_batch;
-        const arena_index batch = warp.free_record[kept];
-        if (lane > 0 && lane < record_batch) put(at<arena_index>(batch)[lane], warp.free_record[kept + lane]);
+        for (unsigned i = lane; i < record_batch; i += warp_size) put(at<arena_index>(batch)[1 + i], at_hand[kept + i]);
         __threadfence();
         __syncwarp();
         if (lane == 0) {
-            push_free(engine().control->free_batches, batch);
+            push_free(control.free_batches, batch);
             warp.free_records = static_cast<int>(kept);
         }
     }
     __syncwarp();
+}
+
+/// All lanes together, before blocks run: enough records that each of 32 blocks finds one at hand, and not too many.
+__device__ inline void balance_records() {
+    const int have = this_warp().free_records;
+    if (have < static_cast<int>(warp_size) || have > static_cast<int>(records_kept - 8 * warp_size)) exchange_records();
 }
 
 }  // namespace queue

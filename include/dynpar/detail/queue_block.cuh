@@ -21,11 +21,12 @@ struct entry_points;
 
 #if defined(__CUDACC__)
 
-/// Notes a call that failed. Where memory is lacking the run is over: its results are worth nothing, and an endless recursion ends.
+/// Notes a call that failed. Where memory for a launch is lacking the run is over: its results are worth nothing, and an endless
+/// recursion ends.
 __device__ __noinline__ inline status report_failure(operation what, status why, text kernel, unsigned depth, shape s) {
     const failed_call call{what, why, 0, kernel, depth, s};
     add_failure(engine().failures, &call);
-    if (why == status::out_of_memory) stop_run(no_memory);
+    if (why == status::out_of_memory && (what == operation::launch || what == operation::then)) stop_run(no_memory);
     return why;
 }
 
@@ -46,6 +47,14 @@ __device__ inline bool is_simple(const shape& s) {
            s.shared_bytes == 0;
 }
 
+/// Whether it is one block for a warp, likewise.
+__device__ inline bool is_simple_on_warp(const shape& s, unsigned most_threads) {
+    if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
+    if (s.shared_bytes != 0 || s.threads.x < 2 || s.threads.x > most_threads) return false;
+    return s.threads.x <= warp_size ? !s.malleable || engine().malleable_threads > 1
+                                    : s.malleable && engine().malleable_threads > 1 && engine().malleable_threads <= warp_size;
+}
+
 /// What a launch that is not simple needs to know.
 struct launch_request {
     wide_entry lane;             // entry where a lane runs a block
@@ -53,13 +62,12 @@ struct launch_request {
     const void* payload;
     std::uint32_t payload_size;
     std::uint32_t depth;         // of the grid to be
+    unsigned most_threads;       // that the kernel can have in a block
 };
 
-__device__ inline status check_request(const shape& s, std::uint32_t depth, std::uint32_t launcher_depth) {
-    if (check(s) != status::success) return status::invalid_configuration;
-    if (!s.malleable && s.threads.count() > engine().block_threads) return status::invalid_configuration;
-    if (depth != launcher_depth && launcher_depth >= engine().nesting_depth) return status::nesting_depth_exceeded;
-    return status::success;
+__device__ inline status check_shape(const shape& s, unsigned most_threads) {
+    if (check(s, most_threads) != status::success) return status::invalid_configuration;
+    return s.malleable || s.threads.count() <= engine().block_threads ? status::success : status::invalid_configuration;
 }
 
 /// Fills in a task, all but what it counts on. Details, if it needs any, are attached to `record`, which is its grid's own; where
@@ -144,7 +152,7 @@ __device__ __noinline__ inline void* scratch_of(arena_index record, unsigned lon
 template <class Kernel, class... Args>
 __device__ inline launch_request make_request(const payload_of<Kernel, Args...>& payload, std::uint32_t depth) {
     return {&entry_points<Kernel, Args...>::wide_lane, &entry_points<Kernel, Args...>::wide, &payload,
-            payload_bytes<Kernel, Args...>, depth};
+            payload_bytes<Kernel, Args...>, depth, most_threads<Kernel>()};
 }
 
 template <class Kernel, class... Args>
@@ -155,31 +163,15 @@ __device__ inline lane_task make_lane_task(const payload_of<Kernel, Args...>& pa
     return task;
 }
 
-/// C11: memory that is gone when the launching block is, or that no other thread can see.
-template <class T>
-__device__ inline bool points_to_own_memory(const T& argument) {
-    if constexpr (std::is_pointer_v<T>) {
-        if constexpr (!std::is_function_v<std::remove_pointer_t<T>>) {
-            const void* place = (const void*)argument;
-            return place != nullptr && (__isLocal(place) || __isShared(place));
-        }
-    }
-    return false;
-}
-
 #endif
 
 }  // namespace queue
 }  // namespace detail
 
-/// DYNPAR_CHECK_POINTERS: whether launches look at pointers among their arguments (`status::invalid_pointer`). On in builds
-/// without NDEBUG; it costs a few instructions for each pointer.
+/// DYNPAR_CHECK_POINTERS: whether launches look at pointers among their arguments (`status::invalid_pointer`). It costs a few
+/// instructions for each; define it as 0 to go without.
 #if !defined(DYNPAR_CHECK_POINTERS)
-#if defined(NDEBUG)
-#define DYNPAR_CHECK_POINTERS 0
-#else
 #define DYNPAR_CHECK_POINTERS 1
-#endif
 #endif
 
 /// A stream of a block on the queue engine; made by `block.make_stream()`, for that block alone.
@@ -310,6 +302,18 @@ public:
                 return fail(operation::launch, status::out_of_memory, kernel_name<Kernel>(), depth() + 1, s);
             }
         }
+        if constexpr (payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
+            if (is_simple_on_warp(s, most_threads<Kernel>())) {
+                wide_task task{};
+                task.entry = &entry_points<Kernel, Args...>::wide;
+                task.info = (depth() + 1) | info::on_warp;
+                task.threads = s.malleable ? min(s.threads.x, engine().malleable_threads) : s.threads.x;
+                task.last = 1;
+                memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
+                if (derived().push_child(task)) return status::success;
+                return fail(operation::launch, status::out_of_memory, kernel_name<Kernel>(), depth() + 1, s);
+            }
+        }
         const status result = derived().launch_child(make_request<Kernel, Args...>(payload, depth() + 1), s);
         if (result == status::success) return result;
         return fail(operation::launch, result, kernel_name<Kernel>(), depth() + 1, s);
@@ -325,7 +329,7 @@ public:
 #if DYNPAR_ON_DEVICE
         if (depth() >= engine().nesting_depth || bad_pointer(args...)) return refuse<Kernel>(operation::launch, s, args...);
         const auto payload = make_payload(kernel, args...);
-        status result = check_request(s, depth() + 1, depth());
+        status result = check_shape(s, most_threads<Kernel>());
         const arena_index stream_state = Derived::state_of(stream);
         if (result == status::success && stream_state == 0) result = status::launch_failed;
         if (result == status::success) {
@@ -355,7 +359,7 @@ public:
                 if (derived().continue_simply(simple)) return status::success;
             }
         }
-        status result = check_request(s, depth(), depth());
+        status result = check_shape(s, most_threads<Kernel>());
         if (result == status::success) {
             const arena_index record = derived().grid_of_its_own();
             const bool done = record != 0 &&
@@ -403,12 +407,23 @@ protected:
 
 #if DYNPAR_ON_DEVICE
     template <class... Args>
-    __device__ static bool bad_pointer(const Args&... args) {
+    __device__ bool bad_pointer(const Args&... args) const {
 #if DYNPAR_CHECK_POINTERS
-        return (points_to_own_memory(args) || ...);
+        return (points_into_block(args) || ...);
 #else
         return false;
 #endif
+    }
+    /// C11: memory that is gone when the launching block is, or that no other thread can see.
+    template <class T>
+    __device__ bool points_into_block(const T& argument) const {
+        if constexpr (std::is_pointer_v<T>) {
+            if constexpr (!std::is_function_v<std::remove_pointer_t<T>>) {
+                const void* place = (const void*)argument;
+                return place != nullptr && (__isLocal(place) || __isShared(place) || derived().is_own_shared_memory(place));
+            }
+        }
+        return false;
     }
     template <class Kernel, class... Args>
     __device__ status refuse(operation what, const shape& s, const Args&... args) const {
@@ -517,7 +532,20 @@ private:
     }
     /// The record that continuations and scratch memory belong to.
     __device__ arena_index grid_of_its_own() { return is_owner() ? grid_ : ensure_own(); }
+    /// Where `shared` had to take memory of the arena, it looks like any other.
+    __device__ bool is_own_shared_memory(const void* place) const {
+        const unsigned char* byte = static_cast<const unsigned char*>(place);
+        return shared_memory_ != nullptr && byte >= shared_memory_ && byte < shared_memory_ + shared_used_;
+    }
 
+    /// Who looks for children that were launched too early looks for lane tasks only.
+    __device__ bool push_child(wide_task& task) {
+        if (ensure_own() == 0) return false;
+        task.grid = own_;
+        if (!push(task) && !push_spilled(task)) return false;
+        ++launched_;
+        return true;
+    }
     __device__ bool push_child(lane_task& task) {
         task.grid = own_ != 0 ? own_ : grid_;
         if (!push(task)) {
@@ -529,7 +557,7 @@ private:
         return true;
     }
     __device__ status launch_child(const launch_request& request, const shape& s) {
-        if (const status why = check_request(s, request.depth, depth()); why != status::success) return why;
+        if (const status why = check_shape(s, request.most_threads); why != status::success) return why;
         if (choose_width(s).width == info::on_block) {  // another worker block may take it at once
             return counting_record() != 0 ? launch_with_record(request, s, own_, 0, false) : status::out_of_memory;
         }
@@ -653,8 +681,15 @@ private:
     __device__ arena_index& own() const { return is_on_warp() ? this_warp().own : this_block().gang.own; }
     __device__ arena_index ensure_own() const { return ensure_shared_record(own(), grid_, depth()); }
     __device__ arena_index grid_of_its_own() const { return is_owner() ? grid_ : ensure_own(); }
+    __device__ bool is_own_shared_memory(const void* place) const {
+        if (shared_used_ == 0) return false;
+        const unsigned char* memory = is_on_warp() ? this_warp().shared_memory : this_block().gang.shared_memory;
+        const unsigned char* byte = static_cast<const unsigned char*>(place);
+        return byte >= memory && byte < memory + shared_used_;
+    }
 
-    __device__ bool push_child(lane_task& task) {
+    template <class Task>
+    __device__ bool push_child(Task& task) {
         const arena_index mine = look(own());
         task.grid = mine != 0 ? mine : grid_;
         if (!push(task)) {
@@ -666,19 +701,9 @@ private:
         return true;
     }
     __device__ status launch_child(const launch_request& request, const shape& s) {
-        if (const status why = check_request(s, request.depth, depth()); why != status::success) return why;
-        const std::uint32_t width = choose_width(s).width;
-        if (width == info::on_block) {  // another worker block may take it at once
+        if (const status why = check_shape(s, request.most_threads); why != status::success) return why;
+        if (choose_width(s).width == info::on_block) {  // another worker block may take it at once
             return counting_record() != 0 ? launch_with_record(request, s, look(own()), 0, false) : status::out_of_memory;
-        }
-        wide_task task;
-        if (width == info::on_warp && fill_task(task, request, s, 0)) {
-            const arena_index mine = look(own());
-            task.grid = mine != 0 ? mine : grid_;
-            if (push(task)) {
-                ++launched_;
-                return status::success;
-            }
         }
         if (ensure_own() == 0) return status::out_of_memory;
         const status result = launch_with_record(request, s, look(own()), 0, false);

@@ -85,25 +85,27 @@ __device__ __noinline__ inline bool add_continuation(arena_index grid, const lan
     return added;
 }
 
-/// Starts the next continuation of a grid all of whose work is done; false if there is none left.
-__device__ inline bool begin_continuation(arena_index grid) {
-    grid_record* record = at<grid_record>(grid);
-    const lane_entry entry = look(record->entry);
-    if (entry != nullptr) {
-        lane_task task;
-        task.entry = entry;
-        task.grid = grid;
-        task.info = (look(record->depth_and_flags) & info::depth_mask) | info::owner;
-        const uint4 words = __ldcg(reinterpret_cast<const uint4*>(&record->arguments));
-        memcpy(&task.arguments, &words, sizeof(words));
-        put(record->entry, static_cast<lane_entry>(nullptr));
-        put(record->last_added, 0u);
-        put(record->pending, 1);
-        if (!push(task) && !push_spilled(task)) stop_run(no_memory);
-        return true;
+/// A record as another multiprocessor may have left it, all but its arguments, in one go: loads that wait for each other cost more
+/// than anything else here.
+struct record_view {
+    uint4 head;  // pending, parent, entry
+    uint4 tail;  // depth and flags, memory, continuations, last_added
+
+    __device__ explicit record_view(arena_index grid)
+        : head(__ldcg(at<uint4>(grid))), tail(__ldcg(at<uint4>(grid) + 2)) {}
+
+    __device__ arena_index parent() const { return head.y; }
+    __device__ lane_entry entry() const {
+        return reinterpret_cast<lane_entry>(static_cast<unsigned long long>(head.w) << 32 | head.z);
     }
-    const arena_index place = look(record->continuations);
-    if (place == 0) return false;
+    __device__ std::uint32_t depth_and_flags() const { return tail.x; }
+    __device__ arena_index memory() const { return tail.y; }
+    __device__ arena_index continuations() const { return tail.z; }
+};
+
+/// A continuation that is no lane task.
+__device__ __noinline__ inline void begin_general_continuation(arena_index grid, arena_index place) {
+    grid_record* record = at<grid_record>(grid);
     wide_task task;
     copy_fresh_task(task, at<block_node>(place)->task);
     put(record->continuations, look(at<block_node>(place)->next));
@@ -111,23 +113,48 @@ __device__ inline bool begin_continuation(arena_index grid) {
     put(record->pending, static_cast<int>(task.last - task.first));
     release(place, block_node_class);
     if (!push_wide(task)) stop_run(no_memory);
+}
+
+/// Starts the next continuation of a grid all of whose work is done; false if there is none left.
+__device__ inline bool begin_continuation(arena_index grid, const record_view& view) {
+    if (view.entry() != nullptr) {
+        lane_task task;
+        task.entry = view.entry();
+        task.grid = grid;
+        task.info = (view.depth_and_flags() & info::depth_mask) | info::owner;
+        const uint4 words = __ldcg(at<uint4>(grid) + 1);
+        memcpy(&task.arguments, &words, sizeof(words));
+        at<uint4>(grid)[0] = make_uint4(1, view.parent(), 0, 0);
+        put(at<grid_record>(grid)->last_added, 0u);
+        if (!push(task) && !push_spilled(task)) stop_run(no_memory);
+        return true;
+    }
+    if (view.continuations() == 0) return false;
+    begin_general_continuation(grid, view.continuations());
     return true;
 }
 
-/// Gives back what a complete grid had; the record that it counted on, 0 if it was the run's first.
-__device__ inline arena_index release_record(arena_index grid) {
-    grid_record* record = at<grid_record>(grid);
-    const arena_index parent = look(record->parent);
-    for (arena_index piece = look(record->memory); piece != 0;) {
+__device__ __noinline__ inline void release_memory(arena_index piece) {
+    while (piece != 0) {
         const arena_index next = look(at<memory_header>(piece)->next);
         release(piece, look(at<memory_header>(piece)->size_class));
         piece = next;
     }
-    const bool streamed = (look(record->depth_and_flags) & grid_record::in_stream) != 0;
-    const arena_index stream = streamed ? look(record->scratch[0]) : 0;
+}
+
+/// Gives back what a complete grid had.
+__device__ inline void release_record(arena_index grid, const record_view& view) {
+    if (view.memory() != 0) release_memory(view.memory());
+    const bool streamed = (view.depth_and_flags() & grid_record::in_stream) != 0;
+    const arena_index stream = streamed ? look(at<grid_record>(grid)->scratch[0]) : 0;
     give_back_record(grid);
     if (streamed) advance_stream(stream);
-    return parent;
+}
+
+/// The run's first grid is complete.
+__device__ inline void end_run() {
+    __threadfence();
+    put(engine().control->done, 1u);
 }
 
 /// Adds to a record's count; where it becomes zero, the continuation begins or the grid is complete, and so on upwards.
@@ -136,18 +163,13 @@ __device__ __noinline__ inline void retire(arena_index grid, int change) {
     while (grid != 0) {
         if (atomicAdd(&at<grid_record>(grid)->pending, change) + change != 0) return;
         __threadfence();  // the others' writes, for the continuation
-        if (begin_continuation(grid)) return;
-        grid = release_record(grid);
+        const record_view view(grid);
+        if (begin_continuation(grid, view)) return;
+        release_record(grid, view);
+        grid = view.parent();
         change = -1;
     }
-    __threadfence();
-    put(engine().control->done, 1u);
-}
-
-/// For a record that nobody else counts on: the grid has returned, and launched nothing that is left.
-__device__ inline void complete(arena_index grid) {
-    if (begin_continuation(grid)) return;
-    retire(release_record(grid), -1);
+    end_run();
 }
 
 #endif

@@ -118,6 +118,7 @@ public:
         allocate(failures_, sizeof(failure_table), "the queue engine's table of failures");
         allocate(lane_stacks_, std::size_t{most_workers_} * lane_stack_capacity * sizeof(lane_task), "the queue engine's stacks");
         allocate(wide_stacks_, std::size_t{most_workers_} * wide_stack_capacity * sizeof(wide_task), "the queue engine's stacks");
+        allocate(free_records_, std::size_t{most_workers_} * records_kept * sizeof(arena_index), "the queue engine's free records");
         // Room for a ticket and a gift of every worker, and then as many again.
         ring_slots_ = 1;
         while (ring_slots_ < 2 * most_workers_) ring_slots_ *= 2;
@@ -147,8 +148,8 @@ public:
     const std::vector<limit_result>& limit_results() const { return limit_results_; }
 
     /// Whether the host may launch a grid of that shape.
-    status check_first(const shape& s) const {
-        if (dynpar::check(s) != status::success) return status::invalid_configuration;
+    status check_first(const shape& s, unsigned most_threads) const {
+        if (dynpar::check(s, most_threads) != status::success) return status::invalid_configuration;
         if (options_.block_threads != 0 && !s.malleable && s.threads.count() > options_.block_threads) {
             return status::invalid_configuration;
         }
@@ -176,7 +177,7 @@ public:
                 throw cuda_error(cudaErrorLaunchOutOfResources,
                                  "a worker block of " + std::to_string(threads) + " threads and " + std::to_string(bytes) +
                                      " bytes of shared memory does not fit; lower queue_options::block_threads or shared_bytes",
-                                 source_place::here());
+                                 DYNPAR_HERE);
             }
             cache.threads = threads;
             cache.bytes = bytes;
@@ -209,6 +210,7 @@ public:
         v.arena_units = arena_units_;
         v.lane_stacks = lane_stacks_.get();
         v.wide_stacks = wide_stacks_.get();
+        v.free_records = free_records_.get();
         v.warp_slots = warp_slots_.get();
         v.block_slots = block_slots_.get();
         v.ring_mask = static_cast<unsigned>(ring_slots_ - 1);
@@ -224,7 +226,7 @@ public:
     }
 
     void launched(pending_run& run, cudaStream_t stream, cudaError_t code) {
-        if (code != cudaSuccess) throw cuda_error(code, "launch of the resident grid for " + run.kernel_, source_place::here());
+        if (code != cudaSuccess) throw cuda_error(code, "launch of the resident grid for " + run.kernel_, DYNPAR_HERE);
         if (run.captured_) return;
         run.complete_.reset(make_event());
         check(cudaEventRecord(run.complete_.get(), stream), "recording the end of a run");
@@ -301,7 +303,7 @@ private:
         void* memory = nullptr;
         if (const cudaError_t code = cudaMalloc(&memory, bytes); code != cudaSuccess) {
             static_cast<void>(cudaGetLastError());
-            throw cuda_error(code, "allocating " + std::to_string(bytes) + " bytes for " + what, source_place::here());
+            throw cuda_error(code, "allocating " + std::to_string(bytes) + " bytes for " + what, DYNPAR_HERE);
         }
         owner.reset(static_cast<T*>(memory));
     }
@@ -340,7 +342,7 @@ private:
                                  "setting the stack of a thread to " + std::to_string(stack.asked) +
                                      " bytes for wait() nested to depth " + std::to_string(sync_depth_) +
                                      "; lower limits::sync_depth",
-                                 source_place::here());
+                                 DYNPAR_HERE);
             }
         }
         check(cudaDeviceGetLimit(&stack_bytes_, cudaLimitStackSize), "asking for the stack's size");
@@ -418,6 +420,7 @@ private:
     device_pointer<failure_table> failures_;
     device_pointer<lane_task> lane_stacks_;
     device_pointer<wide_task> wide_stacks_;
+    device_pointer<arena_index> free_records_;
     device_pointer<ring_slot> warp_slots_;
     device_pointer<block_slot> block_slots_;
     device_pointer<unsigned char> arena_;

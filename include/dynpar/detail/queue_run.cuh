@@ -91,6 +91,7 @@ __device__ inline void finish_run() {
     control.abandoned = 0;
     for (ring_counters* ring : {&control.warp_ring, &control.block_ring}) {
         ring->given = stopped ? 0 : look(ring->given);
+        ring->hungry = 0;
         ring->tickets = ring->given;  // tickets that were never served count as not taken
     }
     __threadfence_system();

@@ -20,8 +20,8 @@ inline constexpr unsigned size_classes = 27;              // of pieces of the ar
 inline constexpr unsigned lane_stack_capacity = 2048;     // tasks of a warp's stack; a power of two; more than that spills
 inline constexpr unsigned wide_stack_capacity = 512;
 inline constexpr unsigned stack_reserve = 256;            // places that a round finds free on the wide stack
-inline constexpr unsigned record_batch = 16;              // grid records that warps exchange at a time: as many as one can list
-inline constexpr unsigned records_kept = 96;              // free grid records that a warp keeps at hand at most
+inline constexpr unsigned records_kept = 2048;            // free grid records that a warp keeps at hand at most
+inline constexpr unsigned record_batch = 511;             // grid records that warps exchange at a time
 
 /// What a run tells the host. In pinned host memory.
 struct run_result {
@@ -38,10 +38,11 @@ struct run_result {
 /// Why a run ended before all its grids were complete.
 enum stop_reason : unsigned { not_stopped, no_memory, deadline_passed };
 
-/// Counters of one ring, each in a cache line of its own: idle warps hammer one, givers read both.
+/// Counters of one ring, each in a cache line of its own.
 struct ring_counters {
     alignas(128) unsigned long long tickets;  // taken by hungry workers
-    alignas(128) unsigned long long given;    // served; never more than were taken
+    alignas(128) int hungry;                  // tickets that nobody has promised to serve; below zero for a moment
+    alignas(128) unsigned long long given;    // promised; never more than tickets were taken
 };
 
 /// What all workers of a run share. Left as found when the run ends, ready for the next one.
@@ -54,7 +55,7 @@ struct run_control {
     ring_counters block_ring;
     alignas(128) unsigned long long arena_next;               // units of the arena that were ever taken
     alignas(128) unsigned long long free_lists[size_classes]; // heads: a place, and a count against ABA in the upper half
-    unsigned long long free_batches;                          // of grid records
+    unsigned long long free_batches;                          // of free grid records
     alignas(128) unsigned stream_lock;
     unsigned blocks_left;                                     // worker blocks that have not ended, counted down from 0
     unsigned deepest;
@@ -90,6 +91,7 @@ struct engine_view {
     unsigned long long arena_units;
     lane_task* lane_stacks;
     wide_task* wide_stacks;
+    arena_index* free_records;
     ring_slot* warp_slots;
     block_slot* block_slots;
     unsigned ring_mask;          // slots of each ring - 1
@@ -118,8 +120,7 @@ struct warp_state {
     unsigned own_accounted;              // 1: it counts the block itself and children in streams; 2: and those before a wait()
     unsigned char* shared_memory;        // of the wide block
 
-    int free_records;
-    arena_index free_record[records_kept];
+    int free_records;  // at hand; a depth-first walk takes hundreds on its way down and gives them back on its way up
 
     // Completions that nobody else needs to hear of yet.
     arena_index deferred_grid;

@@ -104,8 +104,11 @@ __device__ inline count_change settle_lane(arena_index grid, std::uint32_t task_
         put(at<grid_record>(own)->pending, launched);
         return {0, 0};
     }
-    if (begin_continuation(own)) return {0, 0};
-    return {release_record(own), -1};
+    const record_view view(own);
+    if (begin_continuation(own, view)) return {0, 0};
+    release_record(own, view);
+    if (view.parent() == 0) end_run();
+    return {view.parent(), -1};
 }
 
 /// All lanes together, when all blocks of a round have returned.
@@ -388,66 +391,7 @@ __device__ __noinline__ inline void wait_on_block(arena_index grid, std::uint32_
     __syncthreads();
 }
 
-/// All warps of the worker block, each having found all others ready: runs the candidate.
-__device__ __noinline__ inline void run_on_block() {
-    gang_state& gang = this_block().gang;
-    warp_state& warp = this_warp();
-    flush_deferred();
-    const bool shared_memory_in_use = __syncthreads_or(warp.level != 0) != 0;
-    wide_task task = gang.candidate;
-    const arena_index outer_own = gang.own;
-    const unsigned outer_accounted = gang.own_accounted;
-    unsigned char* const outer_shared_memory = gang.shared_memory;
-    const int outer_depth = warp.depth;
-    arena_index borrowed = 0;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        if (task.details != 0) {
-            gang.shared_memory = find_shared_memory(task, kernels_shared_memory(),
-                                                    shared_memory_in_use ? 0 : engine().shared_bytes, borrowed);
-        }
-        gang.own = 0;
-        gang.own_accounted = 0;
-        gang.launched = 0;
-        put(gang.has_candidate, 0u);
-        put(gang.ready, 0u);
-    }
-    const frame_guard<true> frame;
-    if (lane_rank() == 0) {
-        ++warp.level;
-        if (threadIdx.x == 0 && task.first == 0) ++warp.grids;
-        warp.deepest = max(warp.deepest, task.info & info::depth_mask);
-    }
-    __syncthreads();
-    unsigned launched = 0;
-    if (threadIdx.x < task.threads) launched = task.entry(task, task.first).launched;
-    for (meeting why = meet_block(returned); why != returned; why = meet_block(returned)) {
-        if (why == waiting) wait_on_block(task.grid, task.info & info::depth_mask, launched);
-    }
-    const unsigned sum = __reduce_add_sync(all_lanes, launched);
-    if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
-    if (gang.own != 0 && gang.own_accounted < 2) {
-        point_to_own<lane_task>(warp.lane_base, warp.lane_top, task.grid, gang.own);
-        point_to_own<wide_task>(warp.wide_base, warp.wide_top, task.grid, gang.own);
-    }
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        return_shared_memory(task, borrowed);
-        const count_change mine = settle_wide(task, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
-        if (mine.grid != 0) retire(mine.grid, mine.change);
-        gang.own = outer_own;
-        gang.own_accounted = outer_accounted;
-        gang.shared_memory = outer_shared_memory;
-        gang.launched = 0;
-    }
-    if (lane_rank() == 0) {
-        --warp.level;
-        warp.depth = outer_depth;
-    }
-    frame.end();
-    __syncthreads();  // nobody runs the children before they are counted
-}
+__device__ void run_on_block();  // below
 
 /// One lane: takes a block off the worker block's list as what all warps run next. `deeper_than`: only a grid that may run on
 /// top of what waits here.
@@ -532,19 +476,20 @@ __device__ inline bool try_block_task(unsigned patience) {
 
 // ---- Giving away
 
-__device__ inline bool ring_wanted(ring_counters& ring) {
-    return look(ring.tickets) > look(ring.given);
+/// Nobody waits in a loop here: with thousands of warps, a compare-and-swap that is tried again until it succeeds takes longer
+/// than all the work.
+__device__ inline unsigned long long take_ticket(ring_counters& ring) {
+    const unsigned long long number = atomicAdd(&ring.tickets, 1ull);
+    atomicAdd(&ring.hungry, 1);
+    return number;
 }
+
+__device__ inline bool ring_wanted(ring_counters& ring) { return look(ring.hungry) > 0; }
 
 /// One lane: the right to serve the next ticket; ~0 if nobody is hungry. Never more gifts than tickets: a gift has a taker.
 __device__ inline unsigned long long take_gift_number(ring_counters& ring) {
-    const unsigned long long tickets = look(ring.tickets);
-    unsigned long long given = look(ring.given);
-    while (given < tickets) {
-        const unsigned long long found = atomicCAS(&ring.given, given, given + 1);
-        if (found == given) return given;
-        given = found;
-    }
+    if (atomicSub(&ring.hungry, 1) > 0) return atomicAdd(&ring.given, 1ull);
+    atomicAdd(&ring.hungry, 1);
     return ~0ull;
 }
 
@@ -557,7 +502,9 @@ __device__ inline void give_tasks(unsigned long long number, std::uint32_t avail
     using stack = own_stack<Task>;
     constexpr std::uint32_t most = sizeof(Task) == sizeof(lane_task) ? ring_slot::lane_tasks : ring_slot::wide_tasks;
     const unsigned lane = lane_rank();
-    const std::uint32_t count = min((available + 1) / 2, most);
+    // Half of many lane tasks; of wide tasks few, since each of the oldest may have a whole tree below it.
+    const std::uint32_t share_of = sizeof(Task) == sizeof(lane_task) ? 2 : 4;
+    const std::uint32_t count = min((available + share_of - 1) / share_of, most);
     ring_slot& gift = engine().warp_slots[number & engine().ring_mask];
     if (lane == 0) {
         while (look(gift.turn) != empty_turn(number)) {
@@ -601,6 +548,8 @@ __device__ inline void share() {
         const std::uint32_t lanes = warp.lane_top - warp.lane_bottom;
         const std::uint32_t wides = warp.wide_top - warp.wide_bottom;
         if (lanes < 2 && wides == 0) return;
+        // More than one gift only out of plenty: who gives everything away is hungry next.
+        if (gifts != 0 && lanes < 2 * ring_slot::lane_tasks && wides < 3) return;
         unsigned long long number = ~0ull;
         if (lane_rank() == 0 && ring_wanted(engine().control->warp_ring)) {
             if (lanes >= 2 || wides >= 2 ||
@@ -701,6 +650,70 @@ __device__ inline void accept_block_gift() {
     put(slot.turn, empty_turn(gang.ticket) + 2);
     gang.has_ticket = 0;
     push_block_node(node);
+}
+
+/// All warps of the worker block, each having found all others ready: runs the candidate.
+__device__ __noinline__ inline void run_on_block() {
+    gang_state& gang = this_block().gang;
+    warp_state& warp = this_warp();
+    flush_deferred();
+    const bool shared_memory_in_use = __syncthreads_or(warp.level != 0) != 0;
+    wide_task task = gang.candidate;
+    const arena_index outer_own = gang.own;
+    const unsigned outer_accounted = gang.own_accounted;
+    unsigned char* const outer_shared_memory = gang.shared_memory;
+    const int outer_depth = warp.depth;
+    arena_index borrowed = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        if (task.details != 0) {
+            gang.shared_memory = find_shared_memory(task, kernels_shared_memory(),
+                                                    shared_memory_in_use ? 0 : engine().shared_bytes, borrowed);
+        }
+        gang.own = 0;
+        gang.own_accounted = 0;
+        gang.launched = 0;
+        put(gang.has_candidate, 0u);
+        put(gang.ready, 0u);
+    }
+    const frame_guard<true> frame;
+    if (lane_rank() == 0) {
+        ++warp.level;
+        if (threadIdx.x == 0 && task.first == 0) ++warp.grids;
+        warp.deepest = max(warp.deepest, task.info & info::depth_mask);
+    }
+    __syncthreads();
+    unsigned launched = 0;
+    if (threadIdx.x < task.threads) launched = task.entry(task, task.first).launched;
+    for (meeting why = meet_block(returned); why != returned; why = meet_block(returned)) {
+        if (why == waiting) wait_on_block(task.grid, task.info & info::depth_mask, launched);
+    }
+    const unsigned sum = __reduce_add_sync(all_lanes, launched);
+    if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
+    if (gang.own != 0 && gang.own_accounted < 2) {
+        point_to_own<lane_task>(warp.lane_base, warp.lane_top, task.grid, gang.own);
+        point_to_own<wide_task>(warp.wide_base, warp.wide_top, task.grid, gang.own);
+    }
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        return_shared_memory(task, borrowed);
+        const count_change mine = settle_wide(task, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
+        if (mine.grid != 0) retire(mine.grid, mine.change);
+        gang.own = outer_own;
+        gang.own_accounted = outer_accounted;
+        gang.shared_memory = outer_shared_memory;
+        gang.launched = 0;
+        accept_block_gift();
+        share_block_tasks();
+        share_block_tasks();
+    }
+    if (lane_rank() == 0) {
+        --warp.level;
+        warp.depth = outer_depth;
+    }
+    frame.end();
+    __syncthreads();  // nobody runs the children before they are counted
 }
 
 /// A round of lane tasks from the top of the stack.
@@ -879,10 +892,14 @@ __device__ inline bool take_root_blocks(unsigned blocks) {
     unsigned grain = max(1u, blocks / (8 * workers));
     if (width == info::on_lane) grain = (grain + warp_size - 1) / warp_size * warp_size;
     unsigned first = look(control.root_next);
-    while (first < blocks) {
-        const unsigned found = atomicCAS(&control.root_next, first, first + min(grain, blocks - first));
-        if (found == first) break;
-        first = found;
+    if (blocks < 1u << 31) {
+        if (first < blocks) first = atomicAdd(&control.root_next, grain);
+    } else {  // there the counter could run over
+        while (first < blocks) {
+            const unsigned found = atomicCAS(&control.root_next, first, first + min(grain, blocks - first));
+            if (found == first) break;
+            first = found;
+        }
     }
     if (first >= blocks) return false;
     __threadfence();
@@ -900,6 +917,7 @@ __device__ __noinline__ inline bool find_work() {
     warp_state& warp = this_warp();
     run_control& control = *engine().control;
     flush_deferred();
+    if (warp.lane_top != warp.lane_bottom || warp.wide_top != warp.wide_bottom) return true;  // a continuation begins
     int found = nothing;
     if (lane_rank() == 0) {
         gang_state& gang = this_block().gang;
@@ -929,12 +947,12 @@ __device__ __noinline__ inline bool find_work() {
             if (root_blocks != 0 && root_next < root_blocks && (!agent || look(gang.tasks) == 0) && take_root_blocks(root_blocks)) {
                 found = own_work;
             } else if (warp.has_ticket == 0) {
-                warp.ticket = atomicAdd(&control.warp_ring.tickets, 1ull);
+                warp.ticket = take_ticket(control.warp_ring);
                 warp.has_ticket = 1;
             } else if (gift_is_there()) {
                 found = gift;
             } else if (agent && gang.has_ticket == 0 && !block_wanted && look(gang.tasks) == 0) {
-                gang.ticket = atomicAdd(&control.block_ring.tickets, 1ull);
+                gang.ticket = take_ticket(control.block_ring);
                 gang.has_ticket = 1;
             } else {
                 if (agent) {
@@ -966,7 +984,7 @@ __device__ inline void work() {
             if (!find_work()) return;
             continue;
         }
-        if (steps % share_every == 0) {
+        if (steps % share_every == 0 || this_warp().wide_top != this_warp().wide_bottom) {  // wide tasks are long, and few
             if (threadIdx.x == 0) {
                 accept_block_gift();
                 share_block_tasks();

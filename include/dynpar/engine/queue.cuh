@@ -75,7 +75,7 @@ public:
         check_kernel<queue::lane_block, Kernel, Args...>();
         check_kernel<queue::wide_block, Kernel, Args...>();
         const text kernel_text = kernel_name<Kernel>();
-        if (const status why = host_->check_first(s); why != status::success) {
+        if (const status why = host_->check_first(s, most_threads<Kernel>()); why != status::success) {
             return queue_handle(host_->refuse(kernel_text, s, why));
         }
         constexpr auto grid = &queue::resident_grid<Kernel, Args...>;
