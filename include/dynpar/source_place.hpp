@@ -9,11 +9,20 @@ namespace dynpar {
 struct source_place {
     const char* file = "";  ///< as the compiler was given it; a string literal
     int line = 0;           ///< from 1; 0 where the place is not known
+
+    /// Where this is written, or, as a default argument, where the caller is. Use DYNPAR_HERE, which knows the compilers.
+    static constexpr source_place here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+        return source_place{file, line};
+    }
 };
 
 /// As the default of a last parameter, `source_place place = DYNPAR_HERE`, it is where the caller wrote the call, in host and in
-/// device code alike. C++17 has no std::source_location. A macro and not a function with defaults of its own: nvcc's device
-/// compiler takes a default argument inside a default argument for a place in this file.
+/// device code alike. C++17 has no std::source_location, and compilers differ in what a builtin in a default argument means:
+/// g++ needs it to be the default of a function's own parameter, nvcc's device compiler needs it to be no deeper than this.
+#if DYNPAR_ON_DEVICE
 #define DYNPAR_HERE (::dynpar::source_place{__builtin_FILE(), __builtin_LINE()})
+#else
+#define DYNPAR_HERE (::dynpar::source_place::here())
+#endif
 
 }  // namespace dynpar

@@ -27,6 +27,15 @@ TEST_CASE("a launch configuration knows where it was written") {
     const dynpar::launch_configuration here(1, 32);
     CHECK(here.place.line == __LINE__ - 1);
     CHECK(same_file(here.place.file, __FILE__));
+    const dynpar::launch_configuration wide({4, 4}, std::size_t{256}, 1024);
+    CHECK(wide.place.line == __LINE__ - 1);
+    try {
+        dynpar::check(cudaErrorInvalidValue, "nothing");
+        FAIL("no exception");
+    } catch (const dynpar::cuda_error& error) {
+        CHECK(error.place().line == __LINE__ - 3);
+        CHECK(same_file(error.place().file, __FILE__));
+    }
 }
 
 }  // namespace
