@@ -151,7 +151,7 @@ void cdp_host::fill_trace(const cdp_run& run, report& r) const {
         grid.continues = records[i].continues;
         grid.depth = records[i].depth;
         grid.shape = records[i].shape;
-        grid.lost = records[i].lost;
+        grid.status = records[i].lost ? status::launch_failed : status::success;
         grid.kernel = names[records[i].name_hash];
         r.trace.grids.push_back(std::move(grid));
     }

@@ -11,6 +11,7 @@
 #include "platform.hpp"
 #include "print.hpp"
 #include "report.hpp"
+#include "run_needs.hpp"
 #include "shape.hpp"
 #include "status.hpp"
 #include "trace.hpp"

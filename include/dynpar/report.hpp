@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "run_needs.hpp"
 #include "shape.hpp"
 #include "status.hpp"
 #include "trace.hpp"
@@ -39,6 +40,7 @@ struct report {
     std::vector<failure> failures;     ///< the failed calls by kind
     unsigned deepest_nesting = 0;      ///< the greatest depth of a grid that ran
     std::uint64_t pending_limit = 0;   ///< the limit on pending launches that was in force, 0 if there was none
+    run_needs needed;                  ///< what the run needed of each limit
     dynpar::trace trace;               ///< the grids one by one, if the engine was asked to trace
 };
 

@@ -1,4 +1,4 @@
-// Which grid launched which: one record a grid, and the tree of them as text.
+// Which grid launched which, and when each ran: one record a grid, and the tree of them as text.
 #pragma once
 
 #include <cstddef>
@@ -7,28 +7,47 @@
 #include <string>
 #include <vector>
 
+#include "engine_kind.hpp"
 #include "shape.hpp"
+#include "status.hpp"
 
 namespace dynpar {
 
-/// One grid of a run.
+/// One grid of a run. Times are nanoseconds since the run's start, by one clock for host and device.
 struct grid_record {
-    /// Stands for "no grid": the parent of the grid that the host launched.
+    /// Stands for "no grid", "no stream" and "no processor".
     static constexpr std::uint32_t none = 0xffffffff;
+    /// Stands for the time of what has not happened.
+    static constexpr std::uint64_t never = 0xffffffffffffffff;
 
     std::uint32_t id = none;         ///< place of the record in `trace::grids`
-    std::uint32_t parent = none;     ///< the grid that launched it
+    /// The grid that launched it; a continuation has the parent of the grid that it continues. None for the grid that the host
+    /// launched; at a greater depth, none says that there was no room in the trace for the parent.
+    std::uint32_t parent = none;
     std::uint32_t continues = none;  ///< the grid that it is a continuation of, if it was given to `then`
+    std::uint32_t stream = none;     ///< the number of the stream that it was given to, if any; streams are numbered by run
     std::uint32_t depth = 0;         ///< nesting depth
-    bool lost = false;               ///< the launch failed: the grid did not run
+    /// What ran the grid's first block: the multiprocessor on a GPU, the worker on the host engine.
+    std::uint32_t processor = none;
+    engine_kind engine = engine_kind::automatic;          ///< the engine that ran it
+    dynpar::status status = dynpar::status::success;      ///< of its launch; any other than success: the grid did not run
     dynpar::shape shape;             ///< as launched
     std::string kernel;              ///< the kernel's name
+    std::uint64_t launched = 0;      ///< when it was launched, or given to `then`
+    std::uint64_t begun = never;     ///< when its first block began
+    std::uint64_t ended = never;     ///< when its last block returned; its children may end later
+
+    bool ran() const { return status == dynpar::status::success; }
 };
 
 /// The grids of a run, in the order of their launches, lost ones among them. Empty unless the engine was asked to trace.
 struct trace {
     std::vector<grid_record> grids;
-    std::uint64_t missing = 0;  ///< grids that ran and for which there was no room in the trace
+    std::uint64_t missing = 0;            ///< grids that were launched and for which there was no room in the trace
+    std::string engine;                   ///< "host", "cdp", "queue"
+    std::string device;                   ///< the GPU's name, or "CPU"
+    std::uint64_t nanoseconds = 0;        ///< how long the run took, by the host's clock
+    std::uint64_t clock_error = 0;        ///< how far device times may be off against host times, in nanoseconds
 };
 
 /// Writes the nesting tree, one line for each group of siblings that are alike all the way down:
@@ -36,6 +55,8 @@ struct trace {
 ///     nested_hello_world <<<2, 8>>>
 ///     └─ nested_hello_world <<<1, 4>>>  x 2
 ///        └─ ...
+///
+/// A long recursion in which every grid has launched one other like itself is one line with the number of its levels.
 void print_tree(std::ostream& out, const trace& nesting);
 
 }  // namespace dynpar

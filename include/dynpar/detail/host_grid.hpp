@@ -54,6 +54,7 @@ struct host_grid {
 
     struct scratch_memory {
         scratch_memory* next;
+        std::size_t bytes;  // with this header
     };
     scratch_memory* scratch = nullptr;
 
@@ -61,6 +62,20 @@ struct host_grid {
     host_grid* next_live = nullptr;
 
     bool all_blocks_returned() const { return next_block == blocks && running_blocks == 0; }
+};
+
+/// A grid in the trace while the run is on; the kernel's name is spelled out at the end.
+struct host_trace_record {
+    const host_kernel* kernel;
+    dynpar::shape shape;
+    std::uint32_t parent;
+    std::uint32_t continues;
+    std::uint32_t stream;
+    std::uint32_t depth;
+    std::uint64_t launched;
+    std::uint64_t begun;
+    std::uint64_t ended;
+    dynpar::status status;
 };
 
 /// A block from its begin until its threads have returned and its children are complete.
@@ -101,6 +116,7 @@ struct host_stream_state {
         std::shared_ptr<host_event_record> record;  // kind::record, kind::wait
     };
     std::deque<item> items;
+    std::uint32_t number = 0;  // in the run
     bool busy = false;  // a grid of this stream is not complete
 };
 

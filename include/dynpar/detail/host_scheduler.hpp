@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -16,6 +17,8 @@
 #include "../engine_options.hpp"
 #include "../report.hpp"
 #include "host_grid.hpp"
+#include "progress_line.hpp"
+#include "run_range.hpp"
 
 namespace dynpar {
 namespace detail {
@@ -37,7 +40,8 @@ public:
           sync_depth_(options.limits.sync_depth.value_or(limits::default_sync_depth)),
           pending_limit_(options.limits.pending_launches.value_or(SIZE_MAX)),
           nesting_depth_(options.limits.nesting_depth.value_or(SIZE_MAX)),
-          trace_capacity_(std::min<std::size_t>(options.trace_grids, grid_record::none)) {}
+          trace_capacity_(std::min<std::size_t>(options.trace_grids, grid_record::none)),
+          wants_progress_(options.progress) {}
 
     ~host_scheduler() = default;
     host_scheduler(const host_scheduler&) = delete;
@@ -60,6 +64,7 @@ public:
     status wait(host_block_state& block, host_thread_memory& thread);
     void* shared(host_block_state& block, host_thread_memory& thread, std::size_t bytes);
     void* scratch(host_block_state& block, std::size_t bytes);
+    std::shared_ptr<host_stream_state> make_stream();
     status record(const std::shared_ptr<host_stream_state>& stream, std::shared_ptr<host_event_record>& latest);
     status wait_event(const std::shared_ptr<host_stream_state>& stream, const std::shared_ptr<host_event_record>& latest);
 
@@ -82,7 +87,12 @@ private:
     void advance(std::shared_ptr<host_stream_state> first);
     static void drop(const std::shared_ptr<host_stream_state>& stream);
     void on_progress(host_grid* grid);
-    std::uint32_t trace_launch(operation o, const host_kernel& kernel, const shape& s, const host_grid* from, bool lost);
+    std::uint32_t trace_launch(operation o, const host_kernel& kernel, const shape& s, const host_grid* from,
+                               status why = status::success, const host_stream_state* stream = nullptr);
+    std::uint64_t now() const;
+    void add_pending();
+    void add_live(std::size_t bytes);
+    void fill_report();
 
     // -- blocks
     void run_until_complete();
@@ -109,11 +119,19 @@ private:
     std::vector<frame> frames_;
     host_grid* live_ = nullptr;
     std::uint64_t pending_ = 0;
+    std::uint64_t most_pending_ = 0;
+    std::uint64_t live_bytes_ = 0;  // of grids and their scratch memory
+    std::uint64_t most_live_bytes_ = 0;
+    std::uint64_t deepest_wait_ = 0;  // plus one
+    std::uint32_t streams_ = 0;
+    std::vector<host_trace_record> traced_;
+    std::chrono::steady_clock::time_point begun_;
 
     std::size_t sync_depth_;
     std::size_t pending_limit_;
     std::size_t nesting_depth_;
     std::size_t trace_capacity_;
+    bool wants_progress_;
 
     bool running_ = false;
     bool cancelled_ = false;
@@ -133,6 +151,7 @@ host_grid* host_scheduler::make_grid(const host_kernel& kernel, const Closure& c
     auto* grid = new (memory) host_grid;
     grid->closure = new (memory + record_bytes) Closure(closure);
     grid->bytes = bytes;
+    add_live(bytes);
     grid->kernel = &kernel;
     grid->shape = s;
     grid->threads = s.malleable ? 1 : static_cast<unsigned>(s.threads.count());
@@ -157,10 +176,14 @@ host_grid* host_scheduler::try_make_grid(operation o, const host_kernel& kernel,
 }
 
 inline void host_scheduler::destroy(host_grid* grid) {
-    while (grid->scratch != nullptr) std::free(std::exchange(grid->scratch, grid->scratch->next));
+    while (grid->scratch != nullptr) {
+        live_bytes_ -= grid->scratch->bytes;
+        std::free(std::exchange(grid->scratch, grid->scratch->next));
+    }
     (grid->previous_live != nullptr ? grid->previous_live->next_live : live_) = grid->next_live;
     if (grid->next_live != nullptr) grid->next_live->previous_live = grid->previous_live;
     const std::size_t bytes = grid->bytes;
+    live_bytes_ -= bytes;
     grid->~host_grid();
     memory_.deallocate(grid, bytes, alignof(std::max_align_t));
 }
@@ -179,17 +202,20 @@ status host_scheduler::launch(host_block_state& from, const std::shared_ptr<host
     const unsigned depth = from.grid->depth + 1;
     if (const status why = allowed(kernel, s, depth); why != status::success) {
         fail(operation::launch, kernel, depth, s, why);
-        trace_launch(operation::launch, kernel, s, from.grid, true);
+        trace_launch(operation::launch, kernel, s, from.grid, why, stream.get());
         return why;
     }
     host_grid* grid = try_make_grid(operation::launch, kernel, closure, s, depth);
-    if (grid == nullptr) return status::out_of_memory;
+    if (grid == nullptr) {
+        trace_launch(operation::launch, kernel, s, from.grid, status::out_of_memory, stream.get());
+        return status::out_of_memory;
+    }
     grid->parent = from.grid;
     grid->launcher = &from;
     ++from.grid->incomplete;
     ++from.incomplete;
-    ++pending_;
-    grid->id = trace_launch(operation::launch, kernel, s, from.grid, false);
+    add_pending();
+    grid->id = trace_launch(operation::launch, kernel, s, from.grid, status::success, stream.get());
     if (stream == nullptr) {
         make_ready(grid);
     } else {
@@ -206,14 +232,17 @@ status host_scheduler::then(host_block_state& from, const host_kernel& kernel, c
     host_grid* continued = from.grid;
     if (const status why = allowed(kernel, s, continued->depth); why != status::success) {
         fail(operation::then, kernel, continued->depth, s, why);
-        trace_launch(operation::then, kernel, s, continued, true);
+        trace_launch(operation::then, kernel, s, continued, why);
         return why;
     }
     host_grid* grid = try_make_grid(operation::then, kernel, closure, s, continued->depth);
-    if (grid == nullptr) return status::out_of_memory;
+    if (grid == nullptr) {
+        trace_launch(operation::then, kernel, s, continued, status::out_of_memory);
+        return status::out_of_memory;
+    }
     grid->parent = continued;
-    ++pending_;
-    grid->id = trace_launch(operation::then, kernel, s, continued, false);
+    add_pending();
+    grid->id = trace_launch(operation::then, kernel, s, continued);
     (continued->first_continuation == nullptr ? continued->first_continuation
                                               : continued->last_continuation->next_continuation) = grid;
     continued->last_continuation = grid;
@@ -224,7 +253,7 @@ status host_scheduler::then(host_block_state& from, const host_kernel& kernel, c
 inline status host_scheduler::refuse_pointer(operation o, host_block_state& from, const host_kernel& kernel, const shape& s) {
     const unsigned depth = o == operation::then ? from.grid->depth : from.grid->depth + 1;
     fail(o, kernel, depth, s, status::invalid_pointer);
-    trace_launch(o, kernel, s, from.grid, true);
+    trace_launch(o, kernel, s, from.grid, status::invalid_pointer);
     return status::invalid_pointer;
 }
 
@@ -263,6 +292,12 @@ inline void host_scheduler::advance(std::shared_ptr<host_stream_state> first) {
             }
         }
     }
+}
+
+inline std::shared_ptr<host_stream_state> host_scheduler::make_stream() {
+    auto stream = std::make_shared<host_stream_state>();
+    stream->number = streams_++;
+    return stream;
 }
 
 inline status host_scheduler::record(const std::shared_ptr<host_stream_state>& stream,
@@ -316,28 +351,71 @@ inline void host_scheduler::on_progress(host_grid* grid) {
 
 /// Writes a grid's record, if there is to be a trace; the grid's id in it.
 inline std::uint32_t host_scheduler::trace_launch(operation o, const host_kernel& kernel, const shape& s, const host_grid* from,
-                                                  bool lost) {
+                                                  status why, const host_stream_state* stream) {
     if (trace_capacity_ == 0) return grid_record::none;
-    std::vector<grid_record>& grids = report_.trace.grids;
-    if (grids.size() == trace_capacity_) {
+    if (traced_.size() == trace_capacity_) {
         ++report_.trace.missing;
         return grid_record::none;
     }
-    grid_record record;
-    record.id = static_cast<std::uint32_t>(grids.size());
+    host_trace_record record{&kernel, s, grid_record::none, grid_record::none, grid_record::none, 0, 0, grid_record::never,
+                             grid_record::never, why};
     if (from != nullptr && o == operation::then) {
         record.continues = from->id;
-        record.parent = from->id == grid_record::none ? grid_record::none : grids[from->id].parent;
+        record.parent = from->id == grid_record::none ? grid_record::none : traced_[from->id].parent;
         record.depth = from->depth;
     } else if (from != nullptr) {
         record.parent = from->id;
         record.depth = from->depth + 1;
     }
-    record.lost = lost;
-    record.shape = s;
-    record.kernel.assign(kernel.name.begin, kernel.name.length);
-    grids.push_back(std::move(record));
-    return grids.back().id;
+    if (stream != nullptr) record.stream = stream->number;
+    record.launched = now();
+    traced_.push_back(record);
+    return static_cast<std::uint32_t>(traced_.size() - 1);
+}
+
+/// Nanoseconds since the run's start.
+inline std::uint64_t host_scheduler::now() const {
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begun_).count());
+}
+
+inline void host_scheduler::add_pending() { most_pending_ = std::max(most_pending_, ++pending_); }
+
+inline void host_scheduler::add_live(std::size_t bytes) {
+    live_bytes_ += bytes;
+    most_live_bytes_ = std::max(most_live_bytes_, live_bytes_);
+}
+
+/// What is to be said of a run that is over.
+inline void host_scheduler::fill_report() {
+    report_.needed.nesting_depth = report_.deepest_nesting;
+    report_.needed.sync_depth = deepest_wait_;
+    report_.needed.pending_launches = most_pending_;
+    report_.needed.live_bytes = most_live_bytes_;
+    sort_failures(report_);
+    if (trace_capacity_ == 0) return;
+    trace& t = report_.trace;
+    t.engine = report_.engine;
+    t.device = report_.device;
+    t.nanoseconds = now();
+    t.grids.resize(traced_.size());
+    for (std::size_t i = 0; i < traced_.size(); ++i) {
+        const host_trace_record& from = traced_[i];
+        grid_record& to = t.grids[i];
+        to.id = static_cast<std::uint32_t>(i);
+        to.parent = from.parent;
+        to.continues = from.continues;
+        to.stream = from.stream;
+        to.depth = from.depth;
+        to.processor = from.begun != grid_record::never ? 0 : grid_record::none;
+        to.engine = engine_kind::host;
+        to.status = from.status;
+        to.shape = from.shape;
+        to.kernel.assign(from.kernel->name.begin, from.kernel->name.length);
+        to.launched = from.launched;
+        to.begun = from.begun;
+        to.ended = from.ended;
+    }
 }
 
 // --------------------------------------------------------------------------------------------------------------- blocks
@@ -350,6 +428,8 @@ report host_scheduler::run(const host_kernel& kernel, const Closure& closure, co
         ~cleanup() { scheduler.clear(); }
     } at_the_end{*this};
     running_ = true;
+    const run_range range("host", kernel.name);
+    if (trace_capacity_ != 0) begun_ = std::chrono::steady_clock::now();
     report_ = report{};
     report_.engine = "host";
     report_.device = "CPU";
@@ -360,16 +440,18 @@ report host_scheduler::run(const host_kernel& kernel, const Closure& closure, co
         return std::move(report_);
     }
     host_grid* root = make_grid(kernel, closure, s, 0);
-    root->id = trace_launch(operation::launch, kernel, s, nullptr, false);
+    root->id = trace_launch(operation::launch, kernel, s, nullptr);
     make_ready(root);
     run_until_complete();
     if (fault_ != nullptr) std::rethrow_exception(std::exchange(fault_, nullptr));
-    sort_failures(report_);
+    fill_report();
     return std::move(report_);
 }
 
 inline void host_scheduler::run_until_complete() {
-    while (!cancelled_) {
+    progress_line progress(wants_progress_, "host");
+    for (unsigned turn = 1; !cancelled_; ++turn) {
+        if (progress.on() && turn % 64 == 0 && progress.due()) progress.show(report_.grids, pending_ + 1);
         frame& top = frames_.back();
         if (top.waiter != nullptr && top.waiter->incomplete == 0) {
             host_block_state* block = top.waiter;
@@ -384,6 +466,7 @@ inline void host_scheduler::run_until_complete() {
             block->rank = grid->next_block++;
             block->live_threads = grid->threads;
             ++grid->running_blocks;
+            if (block->rank == 0 && grid->id != grid_record::none) traced_[grid->id].begun = now();
             if (grid->next_block == grid->blocks) top.ready.pop_front();
             run_block(block);
         } else if (top.waiter != nullptr) {
@@ -409,6 +492,7 @@ inline void host_scheduler::run_block(host_block_state* block) {
             --block->grid->running_blocks;
             block->shared.reset();
             host_grid* grid = block->grid;
+            if (grid->id != grid_record::none && grid->all_blocks_returned()) traced_[grid->id].ended = now();
             current_ = nullptr;
             leave(block);
             on_progress(grid);
@@ -515,6 +599,7 @@ inline status host_scheduler::wait(host_block_state& block, host_thread_memory& 
         }
         return status::sync_depth_exceeded;
     }
+    deepest_wait_ = std::max<std::uint64_t>(deepest_wait_, std::uint64_t{block.grid->depth} + 1);
     if (block.live_threads == 1 && block.incomplete == 0) return status::success;
     carrier& self = *block.running;
     block.at_wait.push_back(self);
@@ -548,7 +633,8 @@ inline void* host_scheduler::scratch(host_block_state& block, std::size_t bytes)
         fail(operation::scratch, *block.grid->kernel, block.grid->depth, block.grid->shape, status::out_of_memory);
         return nullptr;
     }
-    block.grid->scratch = new (memory) host_grid::scratch_memory{block.grid->scratch};
+    block.grid->scratch = new (memory) host_grid::scratch_memory{block.grid->scratch, header + bytes};
+    add_live(header + bytes);
     return static_cast<std::byte*>(memory) + header;
 }
 
@@ -592,7 +678,12 @@ inline void host_scheduler::clear() {
     memory_.release();
     frames_.clear();
     current_ = nullptr;
-    pending_ = 0;
+    pending_ = most_pending_ = 0;
+    live_bytes_ = most_live_bytes_ = 0;
+    deepest_wait_ = 0;
+    streams_ = 0;
+    traced_.clear();
+    traced_.shrink_to_fit();
     fault_ = nullptr;
     cancelled_ = false;
     running_ = false;

@@ -1,77 +1,94 @@
-// The nesting tree as text. Siblings that are alike all the way down share one line.
+// The nesting tree as text. Siblings that are alike all the way down share one line, and so do the levels of a long recursion.
 #pragma once
 
-#include <algorithm>
-#include <map>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "../trace.hpp"
+#include "nesting_classes.hpp"
 
 namespace dynpar {
 namespace detail {
 
-// Every grid gets a class such that two grids have the same class exactly if their subtrees are alike. Grids are listed in
-// launch order, so a grid's children and continuations come after it: going backwards meets children before parents.
-class nesting_tree {
+class tree_printer {
 public:
-    explicit nesting_tree(const trace& nesting) : grids_(nesting.grids), children_(grids_.size()), class_of_(grids_.size()) {
-        for (const grid_record& grid : grids_) {
-            const std::uint32_t above = grid.continues != grid_record::none ? grid.continues : grid.parent;
-            if (above < grids_.size()) {
-                children_[above].push_back(grid.id);
-            } else {
-                roots_.push_back(grid.id);
-            }
-        }
-        std::map<std::pair<std::string, std::vector<std::size_t>>, std::size_t> classes;
-        for (std::size_t i = grids_.size(); i-- > 0;) {
-            std::vector<std::size_t> below;
-            for (std::uint32_t child : children_[i]) below.push_back(class_of_[child]);
-            std::sort(below.begin(), below.end());
-            class_of_[i] = classes.try_emplace({label(grids_[i]), std::move(below)}, classes.size()).first->second;
+    tree_printer(std::ostream& out, const trace& nesting) : out_(out), classes_(nesting) {}
+
+    void print() {
+        print_all(classes_.roots(), true);
+        if (!classes_.orphans().empty()) {
+            out_ << "(launched by grids that are not in the trace)\n";
+            print_all(classes_.orphans(), false);
         }
     }
-
-    void print(std::ostream& out) const { print_siblings(out, roots_, "", true); }
 
 private:
-    static std::string label(const grid_record& grid) {
-        return (grid.continues != grid_record::none ? "then " : "") + grid.kernel + " " + to_string(grid.shape) +
-               (grid.lost ? "  LOST" : "");
+    using groups = std::vector<nesting_classes::group>;
+    static constexpr std::size_t levels_alike = 8;    // so many levels of a recursion in a row become one line
+    static constexpr std::size_t deepest_indent = 40; // deeper levels are not indented further: their lines say how deep they are
+
+    struct level {
+        const groups* siblings;
+        std::size_t next;
+        std::size_t indent;  // length of the indentation of this level
+    };
+
+    // With a stack of its own: a nesting may be deeper than the C++ stack.
+    void print_all(const groups& top, bool at_top) {
+        std::string indent;
+        std::vector<level> levels{{&top, 0, 0}};
+        std::vector<std::size_t> tree_levels{0};  // of the trace, where one line stands for several
+        while (!levels.empty()) {
+            level& here = levels.back();
+            if (here.next == here.siblings->size()) {
+                levels.pop_back();
+                tree_levels.pop_back();
+                continue;
+            }
+            const nesting_classes::group& g = (*here.siblings)[here.next++];
+            const bool last = here.next == here.siblings->size();
+            const bool bare = at_top && levels.size() == 1;
+            indent.resize(here.indent);
+            out_ << indent << (bare ? "" : last ? "└─ " : "├─ ");
+            if (levels.size() > deepest_indent) out_ << "(level " << tree_levels.back() << ") ";
+            const nesting_classes::nesting_class* end = &classes_[g.of_class];
+            out_ << nesting_classes::text_of(classes_.grid(*end));
+            if (g.count > 1) out_ << "  x " << g.count;
+            std::size_t alike = 1;
+            while (const nesting_classes::nesting_class* next = next_alike(*end)) end = next, ++alike;
+            if (alike >= levels_alike) {
+                out_ << "  and so on, " << alike << " levels, each launched by the one above";
+            } else {
+                end = &classes_[g.of_class];
+                alike = 1;
+            }
+            out_ << '\n';
+            if (end->below.empty()) continue;
+            if (!bare && levels.size() < deepest_indent) indent += last ? "   " : "│  ";
+            const std::size_t below = tree_levels.back() + alike;
+            levels.push_back({&end->below, 0, indent.size()});
+            tree_levels.push_back(below);
+        }
     }
 
-    void print_siblings(std::ostream& out, const std::vector<std::uint32_t>& siblings, const std::string& indent,
-                        bool top) const {
-        std::vector<std::pair<std::uint32_t, std::size_t>> groups;  // one grid of each class, and how many there are
-        std::map<std::size_t, std::size_t> place;
-        for (std::uint32_t id : siblings) {
-            const auto [found, is_new] = place.try_emplace(class_of_[id], groups.size());
-            if (is_new) groups.emplace_back(id, 0);
-            ++groups[found->second].second;
-        }
-        for (std::size_t i = 0; i < groups.size(); ++i) {
-            const bool last = i + 1 == groups.size();
-            out << indent << (top ? "" : last ? "└─ " : "├─ ") << label(grids_[groups[i].first]);
-            if (groups[i].second > 1) out << "  x " << groups[i].second;
-            out << '\n';
-            print_siblings(out, children_[groups[i].first], indent + (top ? "" : last ? "   " : "│  "), false);
-        }
+    /// The only grid below, if it looks like this one.
+    const nesting_classes::nesting_class* next_alike(const nesting_classes::nesting_class& c) const {
+        if (c.below.size() != 1 || c.below.front().count != 1) return nullptr;
+        const nesting_classes::nesting_class& below = classes_[c.below.front().of_class];
+        return below.label == c.label ? &below : nullptr;
     }
 
-    const std::vector<grid_record>& grids_;
-    std::vector<std::vector<std::uint32_t>> children_;
-    std::vector<std::size_t> class_of_;
-    std::vector<std::uint32_t> roots_;
+    std::ostream& out_;
+    nesting_classes classes_;
 };
 
 }  // namespace detail
 
 inline void print_tree(std::ostream& out, const trace& nesting) {
-    detail::nesting_tree(nesting).print(out);
+    detail::tree_printer(out, nesting).print();
     if (nesting.missing != 0) {
-        out << "(" << nesting.missing << " more grids ran: there was no room for them in the trace)\n";
+        out << "(" << nesting.missing << " more grids were launched: there was no room for them in the trace)\n";
     }
 }
 

@@ -170,7 +170,7 @@ public:
         host_stream stream;
 #if !DYNPAR_ON_DEVICE
         stream.scheduler_ = state_->scheduler;
-        stream.state_.get() = std::make_shared<detail::host_stream_state>();
+        stream.state_.get() = state_->scheduler->make_stream();
 #endif
         return stream;
     }
