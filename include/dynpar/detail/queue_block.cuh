@@ -43,14 +43,14 @@ __device__ inline width_choice choose_width(const shape& s) {
 
 /// Whether a grid of that shape is one lane task, given that its arguments fit.
 __device__ inline bool is_simple(const shape& s) {
-    return s.blocks.x == 1 && s.blocks.y == 1 && s.blocks.z == 1 && s.threads.x == 1 && s.threads.y == 1 && s.threads.z == 1 &&
+    return engine().trace_capacity == 0 && s.blocks.x == 1 && s.blocks.y == 1 && s.blocks.z == 1 && s.threads.x == 1 && s.threads.y == 1 && s.threads.z == 1 &&
            s.shared_bytes == 0;
 }
 
 /// Whether it is one block for a warp, likewise.
 __device__ inline bool is_simple_on_warp(const shape& s, unsigned most_threads) {
     if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
-    if (s.shared_bytes != 0 || s.threads.x < 2 || s.threads.x > most_threads) return false;
+    if (s.shared_bytes != 0 || s.threads.x < 2 || s.threads.x > most_threads || engine().trace_capacity != 0) return false;
     return s.threads.x <= warp_size ? !s.malleable || engine().malleable_threads > 1
                                     : s.malleable && engine().malleable_threads > 1 && engine().malleable_threads <= warp_size;
 }
@@ -63,7 +63,72 @@ struct launch_request {
     std::uint32_t payload_size;
     std::uint32_t depth;         // of the grid to be
     unsigned most_threads;       // that the kernel can have in a block
+    text kernel;                 // its name
+    std::uint32_t trace_parent;  // what the trace says of it
+    std::uint32_t trace_continues;
 };
+
+/// Writes a grid down, if the run is traced; its place in the trace.
+__device__ __noinline__ inline std::uint32_t trace_grid(const launch_request& request, const shape& s, status why,
+                                                         std::uint32_t stream) {
+    const unsigned long long place = atomicAdd(&engine().control->traced, 1ull);
+    if (place >= engine().trace_capacity) return dynpar::grid_record::none;
+    trace_entry& entry = engine().trace[place];
+    entry.parent = request.trace_parent;
+    entry.continues = request.trace_continues;
+    entry.depth = request.depth;
+    entry.stream = stream;
+    entry.processor = dynpar::grid_record::none;
+    entry.status = why;
+    entry.launched = nanoseconds();
+    entry.begun = entry.ended = 0;
+    entry.shape = s;
+    entry.name_length = min(request.kernel.length, trace_entry::name_capacity);
+#pragma unroll 1
+    for (unsigned i = 0; i < entry.name_length; ++i) entry.name[i] = request.kernel.begin[i];
+    return static_cast<std::uint32_t>(place);
+}
+
+/// One thread of a block: tells the host that a kernel has begun at this depth, the first time in a run.
+__device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth) {
+    unsigned long long hash = mix(0xcbf29ce484222325ull, depth);
+#pragma unroll 1
+    for (unsigned i = 0; i < kernel.length; ++i) hash = mix(hash, static_cast<unsigned char>(kernel.begin[i]));
+    if (hash == 0) hash = 1;
+    run_control& control = *engine().control;
+#pragma unroll 1
+    for (unsigned probe = 0; probe < run_control::begun_capacity; ++probe) {
+        unsigned long long& place = control.begun[(hash + probe) % run_control::begun_capacity];
+        unsigned long long found = look(place);
+        if (found == 0) found = atomicCAS(&place, 0ull, hash);
+        if (found == hash) return;
+        if (found != 0) continue;
+        const unsigned number = atomicAdd(&control.begun_count, 1u);
+        if (number >= run_result::most_begun) return;
+        begun_kernel& entry = engine().result->begun[number];
+        entry.depth = depth;
+        entry.name_length = min(kernel.length, trace_entry::name_capacity);
+#pragma unroll 1
+        for (unsigned i = 0; i < entry.name_length; ++i) entry.name[i] = kernel.begin[i];
+        __threadfence_system();
+        put(engine().result->begun_count, number + 1);
+        __threadfence_system();
+        return;
+    }
+}
+
+__device__ inline void note_begin(text kernel, unsigned depth) {
+    warp_state& warp = this_warp();
+    const unsigned place = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin) >> 3) % warp_state::noted_capacity;
+    const unsigned long long bit = 1ull << min(depth, 63u);  // deeper ones share the last
+    if (warp.noted[place] == kernel.begin && (warp.noted_depths[place] & bit) != 0) return;
+    if (warp.noted[place] != kernel.begin) {
+        warp.noted[place] = kernel.begin;
+        warp.noted_depths[place] = 0;
+    }
+    warp.noted_depths[place] |= bit;
+    note_begin_anew(kernel, min(depth, 63u));
+}
 
 __device__ inline status check_shape(const shape& s, unsigned most_threads) {
     if (check(s, most_threads) != status::success) return status::invalid_configuration;
@@ -73,7 +138,7 @@ __device__ inline status check_shape(const shape& s, unsigned most_threads) {
 /// Fills in a task, all but what it counts on. Details, if it needs any, are attached to `record`, which is its grid's own; where
 /// there is none (0), a task that needs details is refused with `false`.
 __device__ __noinline__ inline bool fill_task(wide_task& task, const launch_request& request, const shape& s,
-                                              arena_index record) {
+                                              arena_index record, std::uint32_t stream = dynpar::grid_record::none) {
     const width_choice choice = choose_width(s);
     const dimensions threads = s.malleable ? dimensions(choice.threads) : s.threads;
     task.entry = choice.width == info::on_lane ? request.lane : request.wide;
@@ -82,7 +147,7 @@ __device__ __noinline__ inline bool fill_task(wide_task& task, const launch_requ
     task.first = 0;
     task.last = static_cast<std::uint32_t>(s.blocks.count());
     task.details = 0;
-    const bool plain = task.last == 1 && threads.y == 1 && threads.z == 1 && s.shared_bytes == 0 &&
+    const bool plain = engine().trace_capacity == 0 && task.last == 1 && threads.y == 1 && threads.z == 1 && s.shared_bytes == 0 &&
                        request.payload_size <= sizeof(wide_arguments);
     if (plain) {
         memcpy(&task.arguments, request.payload, request.payload_size);
@@ -95,6 +160,8 @@ __device__ __noinline__ inline bool fill_task(wide_task& task, const launch_requ
     details->blocks = s.blocks;
     details->threads = threads;
     details->shared_bytes = s.shared_bytes;
+    details->trace_id = engine().trace_capacity != 0 ? trace_grid(request, s, status::success, stream) : dynpar::grid_record::none;
+    details->trace_parent = request.trace_parent;
     memcpy(details + 1, request.payload, request.payload_size);
     task.details = static_cast<arena_index>((reinterpret_cast<unsigned char*>(details) - engine().arena) / unit_bytes);
     return true;
@@ -107,7 +174,7 @@ __device__ __noinline__ inline status launch_with_record(const launch_request& r
     const arena_index record = make_record(parent, request.depth);
     if (record == 0) return status::out_of_memory;
     wide_task task;
-    if (!fill_task(task, request, s, record)) {
+    if (!fill_task(task, request, s, record, stream != 0 ? stream : dynpar::grid_record::none)) {
         release(record, 0);
         return status::out_of_memory;
     }
@@ -150,9 +217,11 @@ __device__ __noinline__ inline void* scratch_of(arena_index record, unsigned lon
 }
 
 template <class Kernel, class... Args>
-__device__ inline launch_request make_request(const payload_of<Kernel, Args...>& payload, std::uint32_t depth) {
+__device__ inline launch_request make_request(const payload_of<Kernel, Args...>& payload, std::uint32_t depth,
+                                              std::uint32_t trace_parent, std::uint32_t trace_continues) {
     return {&entry_points<Kernel, Args...>::wide_lane, &entry_points<Kernel, Args...>::wide, &payload,
-            payload_bytes<Kernel, Args...>, depth, most_threads<Kernel>()};
+            payload_bytes<Kernel, Args...>, depth, most_threads<Kernel>(), kernel_name<Kernel>(),
+            trace_parent, trace_continues};
 }
 
 template <class Kernel, class... Args>
@@ -314,7 +383,7 @@ public:
                 return fail(operation::launch, status::out_of_memory, kernel_name<Kernel>(), depth() + 1, s);
             }
         }
-        const status result = derived().launch_child(make_request<Kernel, Args...>(payload, depth() + 1), s);
+        const status result = launch_slowly<Kernel, Args...>(payload, s);
         if (result == status::success) return result;
         return fail(operation::launch, result, kernel_name<Kernel>(), depth() + 1, s);
 #else
@@ -335,7 +404,7 @@ public:
         if (result == status::success) {
             const arena_index own = derived().counting_record();
             result = own == 0 ? status::out_of_memory
-                              : launch_with_record(make_request<Kernel, Args...>(payload, depth() + 1), s, own, stream_state, false);
+                              : launch_with_record(child_request<Kernel, Args...>(payload), s, own, stream_state, false);
         }
         if (result == status::success) return result;
         return fail(operation::launch, result, kernel_name<Kernel>(), depth() + 1, s);
@@ -362,9 +431,8 @@ public:
         status result = check_shape(s, most_threads<Kernel>());
         if (result == status::success) {
             const arena_index record = derived().grid_of_its_own();
-            const bool done = record != 0 &&
-                              continue_general(make_request<Kernel, Args...>(payload, depth()), s, record, simple);
-            if (!done) result = status::out_of_memory;
+            result = record == 0 ? status::out_of_memory
+                                 : continue_slowly<Kernel, Args...>(payload, s, record, simple, depth(), trace_parent(), trace_id());
         }
         if (result == status::success) return result;
         return fail(operation::then, result, kernel_name<Kernel>(), depth(), s);
@@ -431,7 +499,38 @@ protected:
         const status why = bad_pointer(args...) ? status::invalid_pointer : status::nesting_depth_exceeded;
         return fail(what, why, kernel_name<Kernel>(), child_depth, s);
     }
+    /// By value, like all that is seldom needed: see push_spilled.
+    template <class Kernel, class... Args>
+    __device__ status launch_slowly(payload_of<Kernel, Args...> payload, shape s) {
+        return derived().launch_child(child_request<Kernel, Args...>(payload), s);
+    }
+    template <class Kernel, class... Args>
+    static __device__ __noinline__ status continue_slowly(payload_of<Kernel, Args...> payload, shape s, arena_index record,
+                                                          lane_task simple, unsigned depth, std::uint32_t trace_parent,
+                                                          std::uint32_t trace_continues) {
+        const launch_request request = make_request<Kernel, Args...>(payload, depth, trace_parent, trace_continues);
+        return continue_general(request, s, record, simple) ? status::success : status::out_of_memory;
+    }
+    template <class Kernel, class... Args>
+    __device__ launch_request child_request(const payload_of<Kernel, Args...>& payload) const {
+        return make_request<Kernel, Args...>(payload, depth() + 1, trace_id(), dynpar::grid_record::none);
+    }
+    __device__ std::uint32_t trace_id() const {
+        return details_ != 0 ? at<launch_details>(details_)->trace_id : dynpar::grid_record::none;
+    }
+    __device__ std::uint32_t trace_parent() const {
+        return details_ != 0 ? at<launch_details>(details_)->trace_parent : dynpar::grid_record::none;
+    }
     __device__ status fail(operation what, status why, text kernel, unsigned kernel_depth, const shape& s) const {
+        if (engine().trace_capacity != 0 && (what == operation::launch || what == operation::then)) {
+            const bool continues = what == operation::then;
+            launch_request request{};
+            request.kernel = kernel;
+            request.depth = kernel_depth;
+            request.trace_parent = continues ? trace_parent() : trace_id();
+            request.trace_continues = continues ? trace_id() : dynpar::grid_record::none;
+            trace_grid(request, s, why, dynpar::grid_record::none);
+        }
         return report_failure(what, why, kernel, kernel_depth, s);
     }
     /// For a call that is about this block itself.
@@ -542,7 +641,7 @@ private:
     __device__ bool push_child(wide_task& task) {
         if (ensure_own() == 0) return false;
         task.grid = own_;
-        if (!push(task) && !push_spilled(task)) return false;
+        if (!push(task) && !push_spilled<wide_task>(task)) return false;
         ++launched_;
         return true;
     }
@@ -551,7 +650,7 @@ private:
         if (!push(task)) {
             if (ensure_own() == 0) return false;
             task.grid = own_;
-            if (!push_spilled(task)) return false;
+            if (!push_spilled<lane_task>(task)) return false;
         }
         ++launched_;
         return true;
@@ -695,7 +794,7 @@ private:
         if (!push(task)) {
             if (ensure_own() == 0) return false;
             task.grid = look(own());
-            if (!push_spilled(task)) return false;
+            if (!push_spilled<Task>(task)) return false;
         }
         ++launched_;
         return true;
@@ -771,6 +870,7 @@ struct entry_points {
     static __device__ block_outcome wide(wide_task task, std::uint32_t rank) {
         const bool on_warp = (task.info & info::width_mask) == info::on_warp;
         wide_block block(task, rank, on_warp ? lane_rank() : threadIdx.x, kernel_name<Kernel>());
+        if (block.thread_rank() == 0) note_begin(kernel_name<Kernel>(), block.depth());
         enter(block, task);
         return block.outcome();
     }
@@ -786,8 +886,17 @@ private:
                 return;
             }
         }
-        const payload_type payload = *static_cast<const payload_type*>(at<launch_details>(task.details)->arguments());
+        const launch_details* const details = at<launch_details>(task.details);
+        const payload_type payload = *static_cast<const payload_type*>(details->arguments());
+        const std::uint32_t trace_id = block.thread_rank() == 0 ? details->trace_id : dynpar::grid_record::none;
+        if (trace_id != dynpar::grid_record::none && block.block_rank() == 0) {
+            unsigned processor;
+            asm volatile("mov.u32 %0, %%smid;" : "=r"(processor));
+            engine().trace[trace_id].processor = processor;
+            engine().trace[trace_id].begun = nanoseconds();
+        }
         call(payload.kernel(), block, payload.arguments);
+        if (trace_id != dynpar::grid_record::none) atomicMax(&engine().trace[trace_id].ended, nanoseconds());
     }
 };
 

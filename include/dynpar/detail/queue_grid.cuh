@@ -157,11 +157,18 @@ __device__ inline void end_run() {
     put(engine().control->done, 1u);
 }
 
+/// An addition behind all that this thread has written, and that it has seen others write. Unlike a fence it leaves the first-level
+/// cache as it is, with the stacks of all threads in it.
+__device__ inline int add_behind_writes(int& place, int change) {
+    int before;
+    asm volatile("atom.add.release.gpu.s32 %0, [%1], %2;" : "=r"(before) : "l"(&place), "r"(change) : "memory");
+    return before;
+}
+
 /// Adds to a record's count; where it becomes zero, the continuation begins or the grid is complete, and so on upwards.
-/// What this thread's warp wrote must be visible to the device before (__threadfence).
 __device__ __noinline__ inline void retire(arena_index grid, int change) {
     while (grid != 0) {
-        if (atomicAdd(&at<grid_record>(grid)->pending, change) + change != 0) return;
+        if (add_behind_writes(at<grid_record>(grid)->pending, change) + change != 0) return;
         __threadfence();  // the others' writes, for the continuation
         const record_view view(grid);
         if (begin_continuation(grid, view)) return;

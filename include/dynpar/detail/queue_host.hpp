@@ -119,6 +119,10 @@ public:
         allocate(lane_stacks_, std::size_t{most_workers_} * lane_stack_capacity * sizeof(lane_task), "the queue engine's stacks");
         allocate(wide_stacks_, std::size_t{most_workers_} * wide_stack_capacity * sizeof(wide_task), "the queue engine's stacks");
         allocate(free_records_, std::size_t{most_workers_} * records_kept * sizeof(arena_index), "the queue engine's free records");
+        if (options_.trace_grids != 0) {
+            options_.trace_grids = std::min<std::size_t>(options_.trace_grids, dynpar::grid_record::none - 1);
+            allocate(trace_, options_.trace_grids * sizeof(trace_entry), "the trace (engine_options::trace_grids)");
+        }
         // Room for a ticket and a gift of every worker, and then as many again.
         ring_slots_ = 1;
         while (ring_slots_ < 2 * most_workers_) ring_slots_ *= 2;
@@ -206,6 +210,8 @@ public:
         v.control = control_.get();
         v.failures = failures_.get();
         v.result = run.result_;
+        v.trace = trace_.get();
+        v.trace_capacity = static_cast<unsigned>(options_.trace_grids);
         v.arena = arena_.get();
         v.arena_units = arena_units_;
         v.lane_stacks = lane_stacks_.get();
@@ -262,6 +268,7 @@ public:
         report result = empty_report();
         result.grids = done.grids;
         result.deepest_nesting = done.deepest;
+        if (trace_) fill_trace(done, result);
         if (done.failed_calls != 0) {
             failure_table table;
             const auto copy = std::make_unique<failure_table>();
@@ -359,6 +366,38 @@ private:
         return r;
     }
 
+    void fill_trace(const run_result& done, report& r) const {
+        const std::size_t count = std::min<std::size_t>(done.traced, options_.trace_grids);
+        std::vector<trace_entry> entries(count);
+        if (count != 0) {
+            check(cudaMemcpy(entries.data(), trace_.get(), count * sizeof(trace_entry), cudaMemcpyDeviceToHost),
+                  "reading the trace of a run");
+        }
+        for (const trace_entry& entry : entries) {
+            dynpar::grid_record grid;
+            grid.id = static_cast<std::uint32_t>(r.trace.grids.size());
+            grid.parent = entry.parent;
+            grid.continues = entry.continues;
+            grid.depth = entry.depth;
+            grid.shape = entry.shape;
+            grid.stream = entry.stream;
+            grid.processor = entry.processor;
+            grid.engine = engine_kind::queue;
+            grid.status = entry.status;
+            const auto since_begin = [&](unsigned long long when, std::uint64_t otherwise) {
+                return when >= done.begun_at ? when - done.begun_at : when == 0 ? otherwise : 0;
+            };
+            grid.launched = since_begin(entry.launched, 0);
+            grid.begun = since_begin(entry.begun, dynpar::grid_record::never);
+            grid.ended = since_begin(entry.ended, dynpar::grid_record::never);
+            grid.kernel.assign(entry.name, entry.name_length);
+            r.trace.grids.push_back(std::move(grid));
+        }
+        r.trace.missing = done.traced - count;
+        r.trace.engine = "queue";
+        r.trace.device = device_;
+    }
+
     /// Notes that name this engine's options.
     void explain(report& r) const {
         for (failure& f : r.failures) {
@@ -379,6 +418,13 @@ private:
         std::string message = "dynpar: a kernel broke in the run of " + run.kernel_ + " " + to_string(run.shape_) +
                               " on engine queue: " + cudaGetErrorName(code) + " (" + std::to_string(static_cast<int>(code)) +
                               "): " + cudaGetErrorString(code);
+        const unsigned begun = std::min(run.result_->begun_count, run_result::most_begun);
+        if (begun == 0) message += "; no kernel of several threads a block had begun";
+        for (unsigned i = 0; i < std::min(begun, 3u); ++i) {  // the last to appear are the first to suspect
+            const begun_kernel& kernel = run.result_->begun[begun - 1 - i];
+            message += (i == 0 ? "; last to begin for the first time: " : ", before it ") +
+                       std::string(kernel.name, kernel.name_length) + " at depth " + std::to_string(kernel.depth);
+        }
         if (const char* what_to_do = advice(code); *what_to_do != '\0') message += std::string("; ") + what_to_do;
         throw kernel_fault(message, static_cast<int>(code));
     }
@@ -396,7 +442,8 @@ private:
         }
         run_result* result = free_results_.back();
         free_results_.pop_back();
-        std::memset(result, 0, sizeof(run_result));
+        result->finished = 0;
+        result->begun_count = 0;
         return result;
     }
     void give_back(run_result* result) {
@@ -418,6 +465,7 @@ private:
 
     device_pointer<run_control> control_;
     device_pointer<failure_table> failures_;
+    device_pointer<trace_entry> trace_;
     device_pointer<lane_task> lane_stacks_;
     device_pointer<wide_task> wide_stacks_;
     device_pointer<arena_index> free_records_;

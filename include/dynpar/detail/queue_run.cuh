@@ -22,9 +22,7 @@ __device__ inline void begin_worker_block(const engine_view& view) {
 /// The first thread of the run: the grid that the host asked for.
 template <class Kernel, class... Args>
 __device__ inline void launch_first_grid(const shape& s, const payload_of<Kernel, Args...>& payload) {
-    if (engine().deadline_nanoseconds != 0) {
-        put(engine().control->begun_at, nanoseconds());
-    }
+    if (engine().deadline_nanoseconds != 0 || engine().trace_capacity != 0) put(engine().control->begun_at, nanoseconds());
     if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
         if (is_simple(s)) {
             lane_task task = make_lane_task<Kernel, Args...>(payload);
@@ -36,7 +34,8 @@ __device__ inline void launch_first_grid(const shape& s, const payload_of<Kernel
             return;
         }
     }
-    const status result = launch_with_record(make_request<Kernel, Args...>(payload, 0), s, 0, 0, true);
+    constexpr std::uint32_t none = dynpar::grid_record::none;
+    const status result = launch_with_record(make_request<Kernel, Args...>(payload, 0, none, none), s, 0, 0, true);
     if (result != status::success) report_failure(operation::launch, result, kernel_name<Kernel>(), 0, s);
 }
 
@@ -65,8 +64,14 @@ __device__ inline void finish_run() {
         }
         __syncthreads();
     }
+    if (look(control.begun_count) != 0) {
+        for (unsigned i = threadIdx.x; i < run_control::begun_capacity; i += blockDim.x) control.begun[i] = 0;
+        __syncthreads();
+    }
     if (threadIdx.x != 0) return;
-    run_result result;
+    run_result& result = *engine().result;
+    result.begun_at = look(control.begun_at);
+    result.traced = look(control.traced);
     result.grids = look(control.grids);
     result.failed_calls = look(engine().failures->failed_calls);
     result.lost_launches = look(engine().failures->lost_launches);
@@ -74,8 +79,8 @@ __device__ inline void finish_run() {
     result.arena_bytes = look(control.arena_next) * unit_bytes;
     result.deepest = look(control.deepest);
     result.stopped = look(control.stop);
-    result.finished = look(engine().result->finished) + 1;
-    *engine().result = result;
+    __threadfence_system();
+    result.finished = look(result.finished) + 1;
 
     control.done = 0;
     control.stop = not_stopped;
@@ -89,6 +94,8 @@ __device__ inline void finish_run() {
     control.deepest = 0;
     control.grids = 0;
     control.abandoned = 0;
+    control.traced = 0;
+    control.begun_count = 0;
     for (ring_counters* ring : {&control.warp_ring, &control.block_ring}) {
         ring->given = stopped ? 0 : look(ring->given);
         ring->hungry = 0;

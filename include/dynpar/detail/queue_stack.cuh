@@ -71,6 +71,19 @@ __device__ inline void with_lock(unsigned& lock, Critical critical) {
         }
     }
 }
+/// The same for a lock among the threads of a worker block: fences of a multiprocessor cost next to nothing.
+template <class Critical>
+__device__ inline void with_block_lock(unsigned& lock, Critical critical) {
+    for (bool done = false; !done;) {
+        if (atomicCAS(&lock, 0u, 1u) == 0) {
+            __threadfence_block();
+            critical();
+            __threadfence_block();
+            atomicExch(&lock, 0u);
+            done = true;
+        }
+    }
+}
 
 /// False if the stack is full.
 template <class Task>
@@ -99,10 +112,11 @@ __device__ inline Task* tasks_of(chunk_header* chunk) {
 }
 
 /// For a task that the stack has no place for: called by single lanes in the midst of a round. False if there is no memory.
+/// By value: a task whose address is taken would lie in memory also where all goes well.
 template <class Task>
-__device__ __noinline__ bool push_spilled(const Task& task) {
+__device__ __noinline__ bool push_spilled(Task task) {
     bool there_was_room = true;
-    with_lock(this_warp().lock, [&] {
+    with_block_lock(this_warp().lock, [&] {
         arena_index& head = own_stack<Task>::spilled();
         if (head == 0 || at<chunk_header>(head)->count == chunk_tasks<Task>) {
             const arena_index fresh = allocate(chunk_class);
@@ -173,7 +187,7 @@ static_assert(sizeof(block_node) <= unit_bytes << block_node_class);
 
 __device__ inline void push_block_node(arena_index node) {
     gang_state& gang = this_block().gang;
-    with_lock(gang.lock, [&] {
+    with_block_lock(gang.lock, [&] {
         at<block_node>(node)->next = gang.tasks;
         put(gang.tasks, node);
     });

@@ -23,8 +23,36 @@ inline constexpr unsigned stack_reserve = 256;            // places that a round
 inline constexpr unsigned records_kept = 2048;            // free grid records that a warp keeps at hand at most
 inline constexpr unsigned record_batch = 511;             // grid records that warps exchange at a time
 
+/// A grid in the trace, as device code writes it.
+struct trace_entry {
+    static constexpr unsigned name_capacity = 96;
+    std::uint32_t parent;
+    std::uint32_t continues;
+    std::uint32_t depth;
+    std::uint32_t stream;
+    std::uint32_t processor;
+    dynpar::status status;
+    unsigned long long launched;  // by the device's clock; 0: never
+    unsigned long long begun;
+    unsigned long long ended;
+    dynpar::shape shape;
+    unsigned name_length;
+    char name[name_capacity];
+};
+
+/// A kernel that has begun at some depth, for whoever has to look for a fault.
+struct begun_kernel {
+    unsigned depth;
+    unsigned name_length;
+    char name[trace_entry::name_capacity];
+};
+
 /// What a run tells the host. In pinned host memory.
 struct run_result {
+    static constexpr unsigned most_begun = 64;
+    unsigned begun_count;              // written as it happens: after a fault there is nothing else to read
+    begun_kernel begun[most_begun];    // each kernel and depth once, by first appearance; blocks of several threads only
+
     unsigned long long grids;
     unsigned long long failed_calls;
     unsigned long long lost_launches;
@@ -32,6 +60,8 @@ struct run_result {
     unsigned long long arena_bytes;    // the most that was taken out of the arena
     unsigned deepest;
     unsigned stopped;                  // why, see stop_reason
+    unsigned long long begun_at;       // by the device's clock
+    unsigned long long traced;         // grids that wanted a place in the trace
     unsigned finished;                 // runs that have written this result
 };
 
@@ -61,7 +91,11 @@ struct run_control {
     unsigned deepest;
     unsigned long long grids;
     unsigned long long abandoned;
-    unsigned long long begun_at;                              // nanoseconds, for the deadline
+    unsigned long long begun_at;                              // by the device's clock, nanoseconds
+    unsigned long long traced;
+    unsigned begun_count;
+    static constexpr unsigned begun_capacity = 256;
+    unsigned long long begun[begun_capacity];                 // a hash of kernel and depth; 0: free
     wide_task root;
 };
 
@@ -87,6 +121,8 @@ struct engine_view {
     run_control* control;
     failure_table* failures;
     run_result* result;
+    trace_entry* trace;
+    unsigned trace_capacity;     // 0: no trace
     unsigned char* arena;
     unsigned long long arena_units;
     lane_task* lane_stacks;
@@ -125,6 +161,11 @@ struct warp_state {
     // Completions that nobody else needs to hear of yet.
     arena_index deferred_grid;
     int deferred;
+
+    // Kernels whose begin this warp has told the host of, and at which depths.
+    static constexpr unsigned noted_capacity = 4;
+    const char* noted[noted_capacity];
+    unsigned long long noted_depths[noted_capacity];
 
     unsigned long long ticket;
     unsigned has_ticket;

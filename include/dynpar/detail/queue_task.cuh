@@ -81,6 +81,8 @@ struct alignas(64) launch_details {
     dimensions blocks;
     dimensions threads;
     std::uint32_t shared_bytes;
+    std::uint32_t trace_id;      // of this grid, and of its parent; only in runs that are traced
+    std::uint32_t trace_parent;
 
     DYNPAR_FUNCTION const void* arguments() const { return this + 1; }
 };

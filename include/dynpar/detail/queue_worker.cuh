@@ -144,8 +144,6 @@ __device__ inline void settle_round(bool have, arena_index grid, std::uint32_t t
             return;
         }
     }
-    __threadfence();
-    __syncwarp();
     if (joins) mine = settle_lane(grid, task_info, outcome);
     if (mine.grid != 0) retire(mine.grid, mine.change);
     __syncwarp();
@@ -154,7 +152,6 @@ __device__ inline void settle_round(bool have, arena_index grid, std::uint32_t t
 /// A lane that has returned while others of its round wait: its children must count before anybody runs them.
 __device__ __noinline__ inline void settle_alone(arena_index grid, std::uint32_t task_info, block_outcome outcome) {
     if ((outcome.launched & block_outcome::late) != 0) point_lanes_to_own(grid, outcome.own);
-    __threadfence();
     const count_change mine = settle_lane(grid, task_info, outcome);
     if (mine.grid != 0) retire(mine.grid, mine.change);
 }
@@ -397,7 +394,7 @@ __device__ void run_on_block();  // below
 /// top of what waits here.
 __device__ inline void choose_candidate(int deeper_than) {
     gang_state& gang = this_block().gang;
-    with_lock(gang.lock, [&] {
+    with_block_lock(gang.lock, [&] {
         const bool have = look(gang.has_candidate) != 0;
         if (have && static_cast<int>(look(gang.depth)) > deeper_than) return;
         arena_index before = 0;
@@ -439,6 +436,8 @@ __device__ inline bool block_task_wanted() {
     gang_state& gang = this_block().gang;
     if (look(gang.has_candidate) == 0 && look(gang.tasks) == 0) return false;
     const int depth = this_warp().depth;
+    // One of many warps sees to it, and any that waits for what only it may choose.
+    if (threadIdx.x != 0 && depth < 0 && look(gang.has_candidate) == 0) return false;
     if (look(gang.has_candidate) == 0 || static_cast<int>(look(gang.depth)) <= depth) choose_candidate(depth);
     return look(gang.has_candidate) != 0 && static_cast<int>(look(gang.depth)) > depth;
 }
@@ -574,7 +573,7 @@ __device__ inline void share() {
 __device__ inline void share_block_tasks() {
     gang_state& gang = this_block().gang;
     if (look(gang.tasks) == 0 || !ring_wanted(engine().control->block_ring)) return;
-    with_lock(gang.lock, [&] {
+    with_block_lock(gang.lock, [&] {
         // The last of the list is the oldest.
         arena_index before = 0;
         arena_index place = look(gang.tasks);
@@ -944,7 +943,7 @@ __device__ __noinline__ inline bool find_work() {
                 found = block_task;
                 break;
             }
-            if (root_blocks != 0 && root_next < root_blocks && (!agent || look(gang.tasks) == 0) && take_root_blocks(root_blocks)) {
+            if (root_blocks != 0 && root_next < root_blocks && (!agent || (look(gang.tasks) == 0 && !block_wanted)) && take_root_blocks(root_blocks)) {
                 found = own_work;
             } else if (warp.has_ticket == 0) {
                 warp.ticket = take_ticket(control.warp_ring);
