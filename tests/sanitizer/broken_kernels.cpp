@@ -7,13 +7,15 @@
 
 namespace {
 
+// A function of its own: UndefinedBehaviorSanitizer would know the array's bound, and this is about AddressSanitizer.
+__attribute__((noinline)) int element(const volatile int* numbers, unsigned index) { return numbers[index]; }
+
 struct past_an_array {
     template <class Block>
     void operator()(Block& block, int* out, unsigned index) const {
         volatile int numbers[4] = {1, 2, 3, 4};
         block.sync();  // from here on the thread has a stack of its own
-        const volatile int* const first = numbers;  // a pointer: UndefinedBehaviorSanitizer would know the array's bound
-        out[0] = first[index];
+        out[0] = element(numbers, index);
     }
 };
 
