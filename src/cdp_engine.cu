@@ -2,8 +2,10 @@
 #include <dynpar/engine/cdp.cuh>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <cstring>
+#include <thread>
 #include <unordered_map>
 
 namespace dynpar {
@@ -30,6 +32,61 @@ const char* note_on(const failure& f) {
     return "";
 }
 
+std::int64_t host_nanoseconds() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The device's side of a comparison of clocks: tells the time whenever it is asked. Gives up after a second without a question,
+// so that nothing hangs should the host be held up.
+__global__ void answer_with_time(cdp_clock_exchange* clocks) {
+    for (unsigned round = 0; round < cdp_clock_exchange::rounds; ++round) {
+        const unsigned long long begun = device_nanoseconds();
+        while (clocks->asked <= round) {
+            if (device_nanoseconds() - begun > 1000000000ull) return;
+        }
+        clocks->times[round] = device_nanoseconds();
+        __threadfence_system();
+        clocks->answered = round + 1;
+        __threadfence_system();
+    }
+}
+
+// When each grid was complete, with all that came from it. Records come in launch order: what a grid launched comes after it.
+std::vector<std::uint64_t> completion_times(const std::vector<grid_record>& grids) {
+    std::vector<std::uint64_t> complete(grids.size(), 0);
+    for (std::size_t i = grids.size(); i-- > 0;) {
+        const grid_record& grid = grids[i];
+        if (!grid.ran()) continue;
+        if (grid.ended != grid_record::never) complete[i] = std::max(complete[i], grid.ended);
+        for (const std::uint32_t above : {grid.parent, grid.continues})
+            if (above < i) complete[above] = std::max(complete[above], complete[i]);
+    }
+    return complete;
+}
+
+// The most launches that were pending at once. A launch is pending until its grid and all that came from it is complete: the
+// device runtime refuses exactly what is over its limit by that count (measured with chains whose grids return at once). The
+// tail launch that frees a grid's scratch memory is one of them.
+std::uint64_t most_pending(const std::vector<grid_record>& grids, const std::vector<cdp_trace_record>& records) {
+    const std::vector<std::uint64_t> complete = completion_times(grids);
+    std::vector<std::pair<std::uint64_t, int>> changes;
+    changes.reserve(2 * grids.size());
+    const auto add = [&](std::uint64_t from, std::uint64_t to) {
+        changes.emplace_back(from, -1);  // sorts before an end at the same time
+        changes.emplace_back(std::max(from, to), +1);
+    };
+    for (std::size_t i = 0; i < grids.size(); ++i) {
+        if (!grids[i].ran()) continue;
+        if (i != 0) add(grids[i].launched, complete[i]);
+        if (records[i].frees_scratch) add(grids[i].ended, complete[i]);
+    }
+    std::sort(changes.begin(), changes.end());
+    std::int64_t pending = 0;
+    std::int64_t most = 0;
+    for (const auto& change : changes) most = std::max(most, pending -= change.second);
+    return static_cast<std::uint64_t>(most);
+}
+
 }  // namespace
 
 cdp_host::cdp_host(const engine_options& options) : options_(options), copy_(std::make_unique<cdp_run>()) {
@@ -42,14 +99,18 @@ cdp_host::cdp_host(const engine_options& options) : options_(options), copy_(std
     try {
         check(cudaMalloc(&run_, sizeof(cdp_run)), "allocating the state of a run");
         if (options.trace_grids != 0) {
-            const std::size_t records = std::min<std::size_t>(options.trace_grids, grid_record::none);
-            check(cudaMalloc(&trace_, records * sizeof(cdp_trace_record)), "allocating the trace");
+            const std::size_t records = std::min<std::size_t>(options.trace_grids, grid_record::none - 1);
+            check(cudaMalloc(&trace_, sizeof(cdp_trace)), "allocating the trace");
+            check(cudaMalloc(&records_, records * sizeof(cdp_trace_record)), "allocating the trace");
+            check(cudaHostAlloc(&clocks_, sizeof(cdp_clock_exchange), cudaHostAllocMapped), "allocating memory to compare clocks");
         }
         check(cudaHostAlloc(&last_begun_, cdp_last_begun::depths * sizeof(cdp_last_begun), cudaHostAllocMapped),
               "allocating the record of begun grids");
     } catch (...) {
         cudaFree(run_);
         cudaFree(trace_);
+        cudaFree(records_);
+        cudaFreeHost(clocks_);
         throw;
     }
 }
@@ -58,10 +119,12 @@ cdp_host::cdp_host(const engine_options& options) : options_(options), copy_(std
 cdp_host::~cdp_host() {
     static_cast<void>(cudaFree(run_));
     static_cast<void>(cudaFree(trace_));
+    static_cast<void>(cudaFree(records_));
+    static_cast<void>(cudaFreeHost(clocks_));
     static_cast<void>(cudaFreeHost(last_begun_));
 }
 
-cdp_grid cdp_host::begin(text kernel, const shape& s) {
+cdp_grid<true> cdp_host::begin(text kernel, const shape& s) {
     std::memset(last_begun_, 0, cdp_last_begun::depths * sizeof(cdp_last_begun));
     cdp_run& run = *copy_;
     run = cdp_run{};
@@ -70,21 +133,58 @@ cdp_grid cdp_host::begin(text kernel, const shape& s) {
     check(cudaHostGetDevicePointer(&run.last_begun, last_begun_, 0), "mapping the record of begun grids");
     run.root_blocks.running = static_cast<unsigned>(s.blocks.count());
 
-    cdp_grid root{run_, s.blocks.count() > 1 ? &run_->root_blocks : nullptr, 0, grid_record::none, grid_record::none};
+    cdp_grid<true> root{};
+    root.run = run_;
+    root.blocks = s.blocks.count() > 1 ? &run_->root_blocks : nullptr;
+    root.id = root.parent = grid_record::none;
     if (trace_ != nullptr) {
         run.trace = trace_;
-        run.trace_capacity = clamp_to_unsigned(options_.trace_grids);
-        run.traced = 1;
+        auto trace = std::make_unique<cdp_trace>();
+        trace->capacity = clamp_to_unsigned(std::min<std::size_t>(options_.trace_grids, grid_record::none - 1));
+        trace->records = records_;
+        trace->wanted = 1;
         root.id = 0;
         cdp_trace_record record{};
-        record.parent = record.continues = grid_record::none;
+        record.begun = grid_record::never;
+        record.parent = record.continues = record.stream = record.processor = grid_record::none;
         record.shape = s;
-        record.name_hash = 0;  // no kernel has it: the host puts the name in
-        check(cudaMemcpyAsync(trace_, &record, sizeof record, cudaMemcpyHostToDevice, stream()), "preparing the trace");
+        check(cudaMemcpyAsync(records_, &record, sizeof record, cudaMemcpyHostToDevice, stream()), "preparing the trace");
+        check(cudaMemcpyAsync(trace_, trace.get(), sizeof *trace, cudaMemcpyHostToDevice, stream()), "preparing the trace");
     }
     check(cudaMemcpyAsync(run_, &run, sizeof run, cudaMemcpyHostToDevice, stream()), "preparing a run");
     root_name_.assign(kernel.begin, kernel.length);
+    root_shape_ = s;
+    if (trace_ != nullptr) {
+        clocks_before_ = compare_clocks();
+        begun_ = host_nanoseconds();
+    }
     return root;
+}
+
+cdp_clock_pair cdp_host::compare_clocks() {
+    clocks_->asked = clocks_->answered = 0;
+    cdp_clock_exchange* on_device = nullptr;
+    check(cudaHostGetDevicePointer(&on_device, clocks_, 0), "mapping memory to compare clocks");
+    answer_with_time<<<1, 1, 0, stream()>>>(on_device);
+    check(cudaGetLastError(), "comparing clocks");
+    cdp_clock_pair best;
+    best.error = INT64_MAX;
+    for (unsigned round = 0; round < cdp_clock_exchange::rounds; ++round) {
+        const std::int64_t asked = host_nanoseconds();
+        clocks_->asked = round + 1;
+        std::int64_t answered = asked;
+        while (clocks_->answered <= round) {
+            answered = host_nanoseconds();
+            if (answered - asked > 1000000000) break;
+        }
+        if (clocks_->answered <= round) break;
+        answered = host_nanoseconds();
+        // The first round waits for the kernel to begin. The device told its time somewhere between the two host times.
+        const std::int64_t error = (answered - asked + 1) / 2;
+        if (error < best.error) best = {asked + error, static_cast<std::int64_t>(clocks_->times[round]), error};
+    }
+    check(cudaStreamSynchronize(stream()), "comparing clocks");
+    return best;
 }
 
 report cdp_host::empty_report() const {
@@ -110,12 +210,14 @@ report cdp_host::refused(text kernel, const shape& s, status why, cudaError_t co
 }
 
 report cdp_host::finish() {
+    if (options_.progress) wait_with_progress();
     if (const cudaError_t code = cudaStreamSynchronize(stream()); code != cudaSuccess) throw_fault(code);
     cdp_run& run = *copy_;
     check(cudaMemcpy(&run, run_, sizeof run, cudaMemcpyDeviceToHost), "reading what became of a run");
     report r = empty_report();
     r.grids = run.begun;
     r.deepest_nesting = run.deepest;
+    r.needed.nesting_depth = run.deepest;
     add_to_report(run.failures, r);
     for (failure& f : r.failures) f.note = note_on(f);
     if (run.launched + 1 != run.begun) {
@@ -130,31 +232,89 @@ report cdp_host::finish() {
         r.failures.push_back(std::move(f));
     }
     sort_failures(r);
-    if (trace_ != nullptr) fill_trace(run, r);
+    if (trace_ != nullptr) fill_trace(r);
     return r;
 }
 
-void cdp_host::fill_trace(const cdp_run& run, report& r) const {
-    const std::size_t kept = std::min<std::size_t>(run.traced, run.trace_capacity);
+// Copies the counters that every run has, on a stream of its own, while the run goes on.
+void cdp_host::wait_with_progress() {
+    progress_line line(true, cdp_engine::name);
+    if (!line.on()) return;
+    using namespace std::chrono_literals;
+    cudaStream_t copies = nullptr;
+    unsigned long long* counters = nullptr;  // launched, begun
+    const auto begun = progress_line::clock::now();
+    while (cudaStreamQuery(stream()) == cudaErrorNotReady) {
+        if (line.due()) {
+            if (copies == nullptr && (cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking) != cudaSuccess ||
+                                      cudaHostAlloc(&counters, 2 * sizeof *counters, cudaHostAllocDefault) != cudaSuccess))
+                break;  // there is no progress to be shown then
+            static_assert(offsetof(cdp_run, begun) == offsetof(cdp_run, launched) + sizeof(unsigned long long));
+            if (cudaMemcpyAsync(counters, &run_->launched, 2 * sizeof *counters, cudaMemcpyDeviceToHost, copies) != cudaSuccess ||
+                cudaStreamSynchronize(copies) != cudaSuccess)
+                break;
+            line.show(counters[1], "grids begun", counters[0] + 1 - counters[1], "waiting to begin");
+        }
+        if (progress_line::clock::now() - begun > 1s) std::this_thread::sleep_for(1ms);
+    }
+    static_cast<void>(cudaGetLastError());  // what broke is found by the caller, too
+    if (copies != nullptr) static_cast<void>(cudaStreamDestroy(copies));
+    static_cast<void>(cudaFreeHost(counters));
+}
+
+void cdp_host::fill_trace(report& r) {
+    const std::int64_t host_end = host_nanoseconds();
+    const cdp_clock_pair after = compare_clocks();
+    const cdp_clock_pair& before = clocks_before_;
+    auto on_device = std::make_unique<cdp_trace>();
+    check(cudaMemcpy(on_device.get(), trace_, sizeof(cdp_trace), cudaMemcpyDeviceToHost), "reading the trace");
+    const std::size_t kept = std::min<std::size_t>(on_device->wanted, on_device->capacity);
     std::vector<cdp_trace_record> records(kept);
-    check(cudaMemcpy(records.data(), trace_, kept * sizeof(cdp_trace_record), cudaMemcpyDeviceToHost), "reading the trace");
+    check(cudaMemcpy(records.data(), records_, kept * sizeof(cdp_trace_record), cudaMemcpyDeviceToHost), "reading the trace");
     std::unordered_map<unsigned long long, std::string> names{{0, root_name_}};
-    for (const cdp_name& name : run.names) {
+    for (const cdp_name& name : on_device->names) {
         if (name.hash != 0) names.emplace(name.hash, std::string(name.name, name.length));
     }
-    r.trace.missing = run.traced - kept;
-    r.trace.grids.reserve(kept);
+
+    // The clocks drift apart by some millionths: between the two comparisons the difference is taken to change evenly.
+    const double span = static_cast<double>(after.device - before.device);
+    const double drift = span > 0 ? (static_cast<double>(after.host - before.host) - span) / span : 0;
+    const auto time_of = [&](unsigned long long device_time) -> std::uint64_t {
+        const std::int64_t since = static_cast<std::int64_t>(device_time) - before.device;
+        const std::int64_t host = before.host + since + static_cast<std::int64_t>(drift * static_cast<double>(since));
+        return host > begun_ ? static_cast<std::uint64_t>(host - begun_) : 0;
+    };
+
+    trace& t = r.trace;
+    t.engine = r.engine;
+    t.device = r.device;
+    t.missing = on_device->wanted - kept;
+    t.nanoseconds = static_cast<std::uint64_t>(host_end - begun_);
+    t.clock_error = static_cast<std::uint64_t>(std::max(before.error, after.error));
+    t.grids.resize(kept);
     for (std::size_t i = 0; i < kept; ++i) {
-        grid_record grid;
+        const cdp_trace_record& from = records[i];
+        grid_record& grid = t.grids[i];
         grid.id = static_cast<std::uint32_t>(i);
-        grid.parent = records[i].parent;
-        grid.continues = records[i].continues;
-        grid.depth = records[i].depth;
-        grid.shape = records[i].shape;
-        grid.status = records[i].lost ? status::launch_failed : status::success;
-        grid.kernel = names[records[i].name_hash];
-        r.trace.grids.push_back(std::move(grid));
+        grid.parent = from.parent;
+        grid.continues = from.continues;
+        grid.stream = from.stream;
+        grid.depth = from.depth;
+        grid.processor = from.processor;
+        grid.engine = engine_kind::cdp;
+        grid.status = from.status;
+        grid.shape = from.shape;
+        const auto name = names.find(from.name_hash);
+        grid.kernel = name != names.end() ? name->second : "(a kernel whose name found no room)";
+        grid.launched = i == 0 ? 0 : time_of(from.launched);
+        if (from.begun != grid_record::never) grid.begun = time_of(from.begun);
+        if (from.ended != 0) grid.ended = time_of(from.ended);
     }
+    if (t.missing == 0) r.needed.pending_launches = most_pending(t.grids, records);
+    r.needed.live_bytes = on_device->most_live_bytes;
+#if DYNPAR_CDP1
+    r.needed.sync_depth = on_device->deepest_wait;
+#endif
 }
 
 void cdp_host::throw_fault(cudaError_t code) const {

@@ -7,8 +7,8 @@
 
 namespace dynpar {
 
-/// What a run needed. What an engine does not count is not there: the GPU engines count only where they are asked to
-/// (`engine_options::measure`, or a trace), since an untraced kernel carries no counters.
+/// What a run needed. What was not counted is not there: engines on a GPU count pending launches and memory only in a run with a
+/// trace that had room for every grid, since an untraced kernel carries no counters.
 /// Of a run that lost launches it is what the run got as far as it came.
 struct run_needs {
     std::uint64_t nesting_depth = 0;               ///< the deepest grid: as `limits::nesting_depth` just enough

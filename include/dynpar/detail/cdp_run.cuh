@@ -12,7 +12,9 @@
 #include "../engine_options.hpp"
 #include "../report.hpp"
 #include "../stream.cuh"
+#include "cdp_trace.cuh"
 #include "failure_table.cuh"
+#include "progress_line.hpp"
 
 namespace dynpar {
 namespace detail {
@@ -20,7 +22,7 @@ namespace detail {
 /// A piece of memory from `scratch<T>(n)`: this header, then the elements.
 struct cdp_scratch {
     cdp_scratch* next;
-    unsigned long long unused;  // keeps the elements aligned to 16 bytes
+    unsigned long long bytes;  // with this header, for the trace; and the elements stay aligned to 16 bytes
 };
 
 /// What a block needs to know at its end; in shared memory.
@@ -34,24 +36,6 @@ struct cdp_ending {
 struct cdp_blocks {
     unsigned running;      // blocks that have not returned
     cdp_scratch* scratch;  // what the blocks that have returned took
-};
-
-/// A kernel's name, where the host can look it up by the hash that trace records carry.
-struct cdp_name {
-    static constexpr unsigned capacity = 96;
-    unsigned long long hash;  // 0: free
-    unsigned length;
-    char name[capacity];
-};
-
-/// A grid in the trace, as device code writes it.
-struct cdp_trace_record {
-    unsigned long long name_hash;
-    unsigned parent;
-    unsigned continues;
-    unsigned depth;
-    bool lost;
-    dynpar::shape shape;
 };
 
 /// The last kernel that began at a nesting depth. Lies in host memory, so that it can be read when a fault has taken the device's
@@ -71,11 +55,7 @@ struct cdp_run {
     unsigned nesting_depth;  // limit
     unsigned sync_depth;     // limit
 
-    unsigned trace_capacity;
-    unsigned long long traced;  // grids that wanted a trace record
-    cdp_trace_record* trace;
-    static constexpr unsigned names_capacity = 256;
-    cdp_name names[names_capacity];
+    cdp_trace* trace;        // null where the run is not traced
 
     cdp_last_begun* last_begun;                                     // in host memory
     unsigned long long last_begun_hash[cdp_last_begun::depths];     // what is written there
@@ -84,12 +64,31 @@ struct cdp_run {
 };
 
 /// What every grid of a run is handed.
+template <bool Traced>
 struct cdp_grid {
     cdp_run* run;
     cdp_blocks* blocks;  // null for a grid of one block
     unsigned depth;
+};
+template <>
+struct cdp_grid<true> : cdp_grid<false> {
     unsigned id;      // in the trace
     unsigned parent;  // likewise
+};
+
+/// The clocks of host and device side by side, at one moment.
+struct cdp_clock_pair {
+    std::int64_t host = 0;
+    std::int64_t device = 0;
+    std::int64_t error = 0;
+};
+
+/// What host and device write to each other when their clocks are compared. Lies in mapped host memory.
+struct cdp_clock_exchange {
+    static constexpr unsigned rounds = 6;
+    volatile unsigned asked;
+    volatile unsigned answered;
+    volatile unsigned long long times[rounds];
 };
 
 /// The host's side of the engine: device state, and the report made of it.
@@ -101,7 +100,7 @@ public:
     cdp_host& operator=(const cdp_host&) = delete;
 
     /// Makes the device state ready for a run; what the root grid is to be handed.
-    cdp_grid begin(text kernel, const shape& s);
+    cdp_grid<true> begin(text kernel, const shape& s);
     /// Waits until the run is complete and says what became of it. Throws `kernel_fault`.
     report finish();
     /// The report of a run whose first grid could not be launched.
@@ -113,7 +112,9 @@ public:
 
 private:
     report empty_report() const;
-    void fill_trace(const cdp_run& run, report& r) const;
+    void fill_trace(report& r);
+    void wait_with_progress();
+    cdp_clock_pair compare_clocks();
     [[noreturn]] void throw_fault(cudaError_t code) const;
 
     engine_options options_;
@@ -122,7 +123,12 @@ private:
     dynpar::stream stream_;
     std::string root_name_;
     cdp_run* run_ = nullptr;                  // device memory
-    cdp_trace_record* trace_ = nullptr;       // device memory
+    cdp_trace* trace_ = nullptr;              // device memory, null if there is to be none
+    cdp_trace_record* records_ = nullptr;     // device memory
+    cdp_clock_exchange* clocks_ = nullptr;    // pinned host memory
+    dynpar::shape root_shape_;
+    std::int64_t begun_ = 0;                  // the run's start, by the host's clock, in nanoseconds
+    cdp_clock_pair clocks_before_;
     cdp_last_begun* last_begun_ = nullptr;    // pinned host memory
     std::unique_ptr<cdp_run> copy_;           // what is copied to and from the device
 };

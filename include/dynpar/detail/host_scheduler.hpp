@@ -451,7 +451,7 @@ report host_scheduler::run(const host_kernel& kernel, const Closure& closure, co
 inline void host_scheduler::run_until_complete() {
     progress_line progress(wants_progress_, "host");
     for (unsigned turn = 1; !cancelled_; ++turn) {
-        if (progress.on() && turn % 64 == 0 && progress.due()) progress.show(report_.grids, pending_ + 1);
+        if (progress.on() && turn % 64 == 0 && progress.due()) progress.show(report_.grids, "grids done", pending_ + 1, "live");
         frame& top = frames_.back();
         if (top.waiter != nullptr && top.waiter->incomplete == 0) {
             host_block_state* block = top.waiter;

@@ -34,17 +34,17 @@ public:
         return now - last_ >= (shown_ ? std::chrono::milliseconds(200) : std::chrono::milliseconds(1000));
     }
 
-    /// Shows a line in place of the one before. `done`: grids that are complete; `live`: launched, and not complete.
-    void show(std::uint64_t done, std::uint64_t live) {
+    /// Shows a line in place of the one before: "12345 grids done, 17 live, 2500000 per second".
+    void show(std::uint64_t count, const char* what, std::uint64_t rest, const char* what_rest) {
         const clock::time_point now = clock::now();
         const double seconds = std::chrono::duration<double>(now - last_).count();
-        const double rate = seconds > 0 ? static_cast<double>(done - last_done_) / seconds : 0;
-        std::fprintf(stderr, "\rdynpar: %s: %.0f s: %llu grids done, %llu live, %.0f per second\033[K", engine_,
-                     std::chrono::duration<double>(now - begun_).count(), static_cast<unsigned long long>(done),
-                     static_cast<unsigned long long>(live), rate);
+        const double rate = seconds > 0 ? static_cast<double>(count - last_count_) / seconds : 0;
+        std::fprintf(stderr, "\rdynpar: %s: %.0f s: %llu %s, %llu %s, %.0f per second\033[K", engine_,
+                     std::chrono::duration<double>(now - begun_).count(), static_cast<unsigned long long>(count), what,
+                     static_cast<unsigned long long>(rest), what_rest, rate);
         std::fflush(stderr);
         last_ = now;
-        last_done_ = done;
+        last_count_ = count;
         shown_ = true;
     }
 
@@ -54,7 +54,7 @@ private:
     bool shown_ = false;
     clock::time_point begun_;
     clock::time_point last_;
-    std::uint64_t last_done_ = 0;
+    std::uint64_t last_count_ = 0;
 };
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -14,9 +15,16 @@
 #include "../buffer.hpp"
 #include "../detail/cdp_run.cuh"
 #include "../detail/cuda_memory.hpp"
+#include "../detail/run_range.hpp"
 #include "../engine_options.hpp"
 #include "../launch.cuh"
 #include "../report.hpp"
+
+/// DYNPAR_NO_TRACE, defined as 1, leaves the traced form of every kernel out: half the device code, and engines on a GPU that
+/// refuse to trace. The same in all files of a program.
+#if !defined(DYNPAR_NO_TRACE)
+#define DYNPAR_NO_TRACE 0
+#endif
 
 #if !DYNPAR_HAS_DEVICE_LAUNCH
 #error "dynpar: the cdp engine needs relocatable device code: compile with -rdc=true and link cudadevrt, or use dynpar::dynpar"
@@ -24,18 +32,34 @@
 
 namespace dynpar {
 
-class cdp_block;
-class cdp_event;
+template <bool Traced>
+class basic_cdp_block;
+template <bool Traced>
+class basic_cdp_event;
 
 namespace detail {
 
-template <class Kernel, class... Args>
-__global__ void cdp_entry(cdp_grid grid, Kernel kernel, Args... args);
+template <bool Traced, class Kernel, class... Args>
+__global__ void cdp_entry(cdp_grid<Traced> grid, Kernel kernel, Args... args);
 
 /// Frees what a grid took with `scratch`. Runs in the grid's tail, after its last continuation. (A template so that every
 /// translation unit may define it.)
 template <class Grid>
 __global__ void cdp_free_scratch(cdp_scratch* first, Grid* blocks) {
+    while (first != nullptr) {
+        cdp_scratch* next = first->next;
+        free(first);
+        first = next;
+    }
+    free(blocks);
+}
+
+/// The same in a traced run.
+template <class Grid>
+__global__ void cdp_free_scratch_traced(cdp_scratch* first, Grid* blocks, cdp_trace* trace) {
+    unsigned long long bytes = blocks != nullptr ? sizeof(Grid) : 0;
+    for (cdp_scratch* piece = first; piece != nullptr; piece = piece->next) bytes += piece->bytes;
+    trace_memory_freed(*trace, bytes);
     while (first != nullptr) {
         cdp_scratch* next = first->next;
         free(first);
@@ -68,55 +92,72 @@ DYNPAR_FUNCTION inline status launch_status(cudaError_t code) {
     }
 }
 
+/// A stream's number in the trace.
+template <bool Traced>
+struct cdp_stream_number {
+    DYNPAR_FUNCTION unsigned number() const { return grid_record::none; }
+};
+template <>
+struct cdp_stream_number<true> {
+    unsigned value = grid_record::none;
+    DYNPAR_FUNCTION unsigned number() const { return value; }
+};
+
 }  // namespace detail
 
 /// A stream of a block on the device runtime; made by `block.make_stream()`, for that block alone.
-class cdp_stream {
+template <bool Traced>
+class basic_cdp_stream : private detail::cdp_stream_number<Traced> {
 public:
     /// Nothing that is given to the stream from now on begins before the work before the event's latest record is complete.
-    DYNPAR_FUNCTION status wait(const cdp_event& event);
+    DYNPAR_FUNCTION status wait(const basic_cdp_event<Traced>& event);
 
-    DYNPAR_FUNCTION ~cdp_stream() {
+    DYNPAR_FUNCTION ~basic_cdp_stream() {
 #if DYNPAR_ON_DEVICE
         if (block_ != nullptr) cudaStreamDestroy(handle_);
 #endif
     }
-    DYNPAR_FUNCTION cdp_stream(cdp_stream&& other) noexcept : block_(other.block_), handle_(other.handle_) {
+    DYNPAR_FUNCTION basic_cdp_stream(basic_cdp_stream&& other) noexcept
+        : detail::cdp_stream_number<Traced>(other), block_(other.block_), handle_(other.handle_) {
         other.block_ = nullptr;
     }
-    DYNPAR_FUNCTION cdp_stream& operator=(cdp_stream&& other) noexcept {
-        cdp_block* const block = block_;
+    DYNPAR_FUNCTION basic_cdp_stream& operator=(basic_cdp_stream&& other) noexcept {
+        basic_cdp_block<Traced>* const block = block_;
         const cudaStream_t handle = handle_;
+        const detail::cdp_stream_number<Traced> number = other;
         block_ = other.block_, handle_ = other.handle_;
         other.block_ = block, other.handle_ = handle;
+        static_cast<detail::cdp_stream_number<Traced>&>(other) = *this;
+        static_cast<detail::cdp_stream_number<Traced>&>(*this) = number;
         return *this;
     }
 
 private:
-    friend class cdp_block;
-    friend class cdp_event;
-    DYNPAR_FUNCTION explicit cdp_stream(cdp_block* block) : block_(block) {}
+    friend class basic_cdp_block<Traced>;
+    friend class basic_cdp_event<Traced>;
+    DYNPAR_FUNCTION explicit basic_cdp_stream(basic_cdp_block<Traced>* block) : block_(block) {}
 
-    cdp_block* block_;  // null if there is no stream behind this object
+    basic_cdp_block<Traced>* block_;  // null if there is no stream behind this object
     cudaStream_t handle_ = nullptr;
 };
 
 /// An event of a block on the device runtime; made by `block.make_event()`, for that block alone.
-class cdp_event {
+template <bool Traced>
+class basic_cdp_event {
 public:
     /// Records the event: it is complete once all that was given to the stream before is.
-    DYNPAR_FUNCTION status record(const cdp_stream& stream);
+    DYNPAR_FUNCTION status record(const basic_cdp_stream<Traced>& stream);
 
-    DYNPAR_FUNCTION ~cdp_event() {
+    DYNPAR_FUNCTION ~basic_cdp_event() {
 #if DYNPAR_ON_DEVICE
         if (block_ != nullptr) cudaEventDestroy(handle_);
 #endif
     }
-    DYNPAR_FUNCTION cdp_event(cdp_event&& other) noexcept : block_(other.block_), handle_(other.handle_) {
+    DYNPAR_FUNCTION basic_cdp_event(basic_cdp_event&& other) noexcept : block_(other.block_), handle_(other.handle_) {
         other.block_ = nullptr;
     }
-    DYNPAR_FUNCTION cdp_event& operator=(cdp_event&& other) noexcept {
-        cdp_block* const block = block_;
+    DYNPAR_FUNCTION basic_cdp_event& operator=(basic_cdp_event&& other) noexcept {
+        basic_cdp_block<Traced>* const block = block_;
         const cudaEvent_t handle = handle_;
         block_ = other.block_, handle_ = other.handle_;
         other.block_ = block, other.handle_ = handle;
@@ -124,19 +165,25 @@ public:
     }
 
 private:
-    friend class cdp_block;
-    friend class cdp_stream;
-    DYNPAR_FUNCTION explicit cdp_event(cdp_block* block) : block_(block) {}
+    friend class basic_cdp_block<Traced>;
+    friend class basic_cdp_stream<Traced>;
+    DYNPAR_FUNCTION explicit basic_cdp_event(basic_cdp_block<Traced>* block) : block_(block) {}
 
-    cdp_block* block_;  // null if there is no event behind this object
+    basic_cdp_block<Traced>* block_;  // null if there is no event behind this object
     cudaEvent_t handle_ = nullptr;
 };
 
 /// A thread's view of its block on the device runtime. See block.hpp for what every member means.
 ///
 /// Members are DYNPAR_FUNCTION, with bodies for the device alone: nvcc compiles kernels for both sides.
-class cdp_block {
+///
+/// Every kernel is compiled for two of these: a run without a trace executes not one instruction for it.
+template <bool Traced>
+class basic_cdp_block {
 public:
+    using stream_type = basic_cdp_stream<Traced>;
+    using event_type = basic_cdp_event<Traced>;
+
     DYNPAR_FUNCTION unsigned thread_rank() const {
 #if DYNPAR_ON_DEVICE
         return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -194,6 +241,9 @@ public:
 #if DYNPAR_ON_DEVICE
 #if DYNPAR_OLD_DEVICE_RUNTIME
         if (grid_.depth >= grid_.run->sync_depth) return refuse_wait(status::sync_depth_exceeded);
+        if constexpr (Traced) {
+            if (thread_rank() == 0) atomicMax(&grid_.run->trace->deepest_wait, grid_.depth + 1);
+        }
         __syncthreads();
         // Every thread waits: none of them is sure to be there, and a wait for what is complete costs little.
         const cudaError_t code = detail::synchronize_children();
@@ -242,6 +292,10 @@ public:
             return nullptr;
         }
         auto* header = static_cast<detail::cdp_scratch*>(memory);
+        if constexpr (Traced) {
+            header->bytes = sizeof(detail::cdp_scratch) + count * sizeof(T);
+            detail::trace_memory_taken(*grid_.run->trace, header->bytes);
+        }
         header->next = exchange(&ending_->scratch, header);
         return reinterpret_cast<T*>(header + 1);
 #else
@@ -251,22 +305,22 @@ public:
 
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
-        check_kernel<cdp_block, Kernel, Args...>();
+        check_kernel<basic_cdp_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
-        return launch_grid(operation::launch, device::detail::fire_and_forget_stream(), kernel, s, args...);
+        return launch_grid(operation::launch, device::detail::fire_and_forget_stream(), grid_record::none, kernel, s, args...);
 #else
         return exists_on_host<Kernel, Args...>();
 #endif
     }
 
     template <class Kernel, class... Args>
-    DYNPAR_FUNCTION status launch(const cdp_stream& stream, Kernel kernel, const shape& s, Args... args) {
-        check_kernel<cdp_block, Kernel, Args...>();
+    DYNPAR_FUNCTION status launch(const stream_type& stream, Kernel kernel, const shape& s, Args... args) {
+        check_kernel<basic_cdp_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
         if (stream.block_ == nullptr) {
             return lost(operation::launch, status::launch_failed, cudaErrorInvalidResourceHandle, kernel_name<Kernel>(), s);
         }
-        return launch_grid(operation::launch, stream.handle_, kernel, s, args...);
+        return launch_grid(operation::launch, stream.handle_, stream.number(), kernel, s, args...);
 #else
         return exists_on_host<Kernel, Args...>();
 #endif
@@ -274,31 +328,32 @@ public:
 
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status then(Kernel kernel, const shape& s, Args... args) {
-        check_kernel<cdp_block, Kernel, Args...>();
+        check_kernel<basic_cdp_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
 #if DYNPAR_OLD_DEVICE_RUNTIME
         return lost(operation::then, status::not_supported, cudaErrorNotSupported, kernel_name<Kernel>(), s);
 #else
-        return launch_grid(operation::then, device::detail::tail_launch_stream(), kernel, s, args...);
+        return launch_grid(operation::then, device::detail::tail_launch_stream(), grid_record::none, kernel, s, args...);
 #endif
 #else
         return exists_on_host<Kernel, Args...>();
 #endif
     }
 
-    DYNPAR_FUNCTION cdp_stream make_stream() {
-        cdp_stream stream(this);
+    DYNPAR_FUNCTION stream_type make_stream() {
+        stream_type stream(this);
 #if DYNPAR_ON_DEVICE
         if (const cudaError_t code = cudaStreamCreateWithFlags(&stream.handle_, cudaStreamNonBlocking); code != cudaSuccess) {
             fail(operation::make_stream, detail::launch_status(code), code);
             stream.block_ = nullptr;
         }
+        if constexpr (Traced) stream.value = atomicAdd(&grid_.run->trace->streams, 1u);
 #endif
         return stream;
     }
 
-    DYNPAR_FUNCTION cdp_event make_event() {
-        cdp_event event(this);
+    DYNPAR_FUNCTION event_type make_event() {
+        event_type event(this);
 #if DYNPAR_ON_DEVICE
         if (const cudaError_t code = cudaEventCreateWithFlags(&event.handle_, cudaEventDisableTiming); code != cudaSuccess) {
             fail(operation::make_event, detail::launch_status(code), code);
@@ -308,24 +363,24 @@ public:
         return event;
     }
 
-    cdp_block(const cdp_block&) = delete;
-    cdp_block& operator=(const cdp_block&) = delete;
+    basic_cdp_block(const basic_cdp_block&) = delete;
+    basic_cdp_block& operator=(const basic_cdp_block&) = delete;
 
 private:
-    template <class Kernel, class... Args>
-    friend __global__ void detail::cdp_entry(detail::cdp_grid grid, Kernel kernel, Args... args);
-    friend class cdp_stream;
-    friend class cdp_event;
+    template <bool AnyTraced, class Kernel, class... Args>
+    friend __global__ void detail::cdp_entry(detail::cdp_grid<AnyTraced> grid, Kernel kernel, Args... args);
+    friend stream_type;
+    friend event_type;
 
     /// The host never gets here. But a kernel that only device code launches must be known to both sides of the compilation.
     template <class Kernel, class... Args>
     static status exists_on_host() {
-        static_cast<void>(&detail::cdp_entry<Kernel, Args...>);
+        static_cast<void>(&detail::cdp_entry<Traced, Kernel, Args...>);
         return status::not_supported;
     }
 
 #if defined(__CUDACC__)
-    __device__ cdp_block(const detail::cdp_grid& grid, text kernel, detail::cdp_ending* ending)
+    __device__ basic_cdp_block(const detail::cdp_grid<Traced>& grid, text kernel, detail::cdp_ending* ending)
         : grid_(grid), kernel_(kernel), ending_(ending) {}
 
     __device__ void begin() const {
@@ -333,6 +388,13 @@ private:
             ending_->threads = num_threads();
             ending_->scratch = nullptr;
             if (block_rank() == 0) register_grid();
+            if constexpr (Traced) {
+                if (grid_.id != grid_record::none) {
+                    detail::cdp_trace_record& record = grid_.run->trace->records[grid_.id];
+                    atomicMin(&record.begun, detail::device_nanoseconds());
+                    if (block_rank() == 0) record.processor = detail::multiprocessor();
+                }
+            }
         }
         __syncthreads();
     }
@@ -342,7 +404,7 @@ private:
         atomicAdd(&run.begun, 1ull);
         if (grid_.depth != 0) atomicMax(&run.deepest, grid_.depth);
         const unsigned place = grid_.depth < detail::cdp_last_begun::depths ? grid_.depth : detail::cdp_last_begun::depths - 1;
-        const unsigned long long hash = hash_of(kernel_);
+        const unsigned long long hash = detail::hash_of(kernel_);
         if (*static_cast<volatile unsigned long long*>(&run.last_begun_hash[place]) != hash) {
             run.last_begun_hash[place] = hash;
             detail::cdp_last_begun& entry = run.last_begun[place];
@@ -364,6 +426,11 @@ private:
         const unsigned count = static_cast<unsigned>(__popc(together));
         if (atomicSub(&ending_->threads, count) != count) return;
         __threadfence();
+        if constexpr (Traced) {
+            if (grid_.id != grid_record::none) {
+                atomicMax(&grid_.run->trace->records[grid_.id].ended, detail::device_nanoseconds());
+            }
+        }
 
         detail::cdp_scratch* first = ending_->scratch;
         detail::cdp_blocks* owned = nullptr;
@@ -383,6 +450,9 @@ private:
         if (first != nullptr) {
             release(first, owned);
         } else {
+            if constexpr (Traced) {
+                if (owned != nullptr) detail::trace_memory_freed(*grid_.run->trace, sizeof(detail::cdp_blocks));
+            }
             free(owned);
         }
     }
@@ -398,39 +468,66 @@ private:
         detail::synchronize_children();
         while (list != nullptr) {
             detail::cdp_scratch* const next = list->next;
+            if constexpr (Traced) detail::trace_memory_freed(*grid_.run->trace, list->bytes);
             free(list);
             list = next;
         }
         free(blocks);
 #else
-        const cudaError_t code = device::detail::try_tail_launch(launch_configuration(1, 1),
-                                                                 &detail::cdp_free_scratch<detail::cdp_blocks>, list, blocks);
+        cudaError_t code;
+        if constexpr (Traced) {
+            code = device::detail::try_tail_launch(launch_configuration(1, 1), &detail::cdp_free_scratch_traced<detail::cdp_blocks>,
+                                                   list, blocks, grid_.run->trace);
+            if (code == cudaSuccess && grid_.id != grid_record::none) grid_.run->trace->records[grid_.id].frees_scratch = true;
+        } else {
+            code = device::detail::try_tail_launch(launch_configuration(1, 1), &detail::cdp_free_scratch<detail::cdp_blocks>, list,
+                                                   blocks);
+        }
         if (code != cudaSuccess) fail(operation::scratch, detail::launch_status(code), code);  // not lost, but not recycled
 #endif
     }
 
     template <class Kernel, class... Args>
-    __device__ status launch_grid(operation o, cudaStream_t stream, const Kernel& kernel, const shape& s, const Args&... args) {
+    __device__ status launch_grid(operation o, cudaStream_t stream, unsigned stream_number, const Kernel& kernel, const shape& s,
+                                  const Args&... args) {
         const unsigned depth = o == operation::then ? grid_.depth : grid_.depth + 1;
-        if (check(s, most_threads<Kernel>()) != status::success) return lost(o, status::invalid_configuration, cudaSuccess, kernel_name<Kernel>(), s);
-        if ((points_into_block(args) || ...)) return lost(o, status::invalid_pointer, cudaSuccess, kernel_name<Kernel>(), s);
-        if (depth > grid_.run->nesting_depth) {
-            return lost(o, status::nesting_depth_exceeded, cudaSuccess, kernel_name<Kernel>(), s);
-        }
-        detail::cdp_grid child{grid_.run, nullptr, depth, grid_record::none, grid_record::none};
-        if (s.blocks.count() > 1) {
+        status why = status::success;
+        detail::cdp_grid<Traced> child{};
+        child.run = grid_.run;
+        child.depth = depth;
+        if (check(s, most_threads<Kernel>()) != status::success) {
+            why = status::invalid_configuration;
+        } else if ((points_into_block(args) || ...)) {
+            why = status::invalid_pointer;
+        } else if (depth > grid_.run->nesting_depth) {
+            why = status::nesting_depth_exceeded;
+        } else if (s.blocks.count() > 1) {
             child.blocks = static_cast<detail::cdp_blocks*>(malloc(sizeof(detail::cdp_blocks)));
-            if (child.blocks == nullptr) return lost(o, status::out_of_memory, cudaSuccess, kernel_name<Kernel>(), s);
-            child.blocks->running = static_cast<unsigned>(s.blocks.count());
-            child.blocks->scratch = nullptr;
+            if (child.blocks == nullptr) {
+                why = status::out_of_memory;
+            } else {
+                child.blocks->running = static_cast<unsigned>(s.blocks.count());
+                child.blocks->scratch = nullptr;
+            }
         }
-        if (grid_.run->trace_capacity != 0) trace(o, kernel_name<Kernel>(), s, child);
+        if constexpr (Traced) {
+            const bool continues = o == operation::then;
+            child.parent = continues ? grid_.parent : grid_.id;
+            const detail::cdp_traced_launch launch{kernel_name<Kernel>(), child.parent, continues ? grid_.id : grid_record::none,
+                                                   stream_number, depth, why, s};
+            child.id = detail::trace_launch(grid_.run->trace, &launch);
+            if (child.blocks != nullptr) detail::trace_memory_taken(*grid_.run->trace, sizeof(detail::cdp_blocks));
+        }
+        if (why != status::success) return lost(o, why, cudaSuccess, kernel_name<Kernel>(), s);
         const cudaError_t code =
             device::detail::try_launch(launch_configuration(s.blocks, s.threads, s.shared_bytes), stream,
-                                       &detail::cdp_entry<Kernel, Args...>, child, kernel, args...);
+                                       &detail::cdp_entry<Traced, Kernel, Args...>, child, kernel, args...);
         if (code != cudaSuccess) {
+            if constexpr (Traced) {
+                if (child.blocks != nullptr) detail::trace_memory_freed(*grid_.run->trace, sizeof(detail::cdp_blocks));
+                if (child.id != grid_record::none) grid_.run->trace->records[child.id].status = detail::launch_status(code);
+            }
             free(child.blocks);
-            if (child.id != grid_record::none) grid_.run->trace[child.id].lost = true;
             return lost(o, detail::launch_status(code), code, kernel_name<Kernel>(), s);
         }
         atomicAdd(&grid_.run->launched, 1ull);
@@ -477,48 +574,16 @@ private:
         if (is_first_of_block()) fail(operation::wait, why);
         return why;
     }
-
-    __device__ static unsigned long long hash_of(text name) {
-        unsigned long long hash = 0xcbf29ce484222325ull;
-#pragma unroll 1
-        for (unsigned i = 0; i < name.length; ++i) hash = detail::mix(hash, static_cast<unsigned char>(name.begin[i]));
-        return hash != 0 ? hash : 1;
-    }
-
-    __device__ __noinline__ void trace(operation o, text kernel, const shape& s, detail::cdp_grid& child) const {
-        detail::cdp_run& run = *grid_.run;
-        const unsigned long long hash = hash_of(kernel);
-        for (unsigned probe = 0; probe < detail::cdp_run::names_capacity; ++probe) {
-            detail::cdp_name& name = run.names[(hash + probe) % detail::cdp_run::names_capacity];
-            const unsigned long long found = atomicCAS(&name.hash, 0ull, hash);
-            if (found == 0) {
-                name.length = kernel.length < detail::cdp_name::capacity ? kernel.length : detail::cdp_name::capacity;
-#pragma unroll 1
-                for (unsigned i = 0; i < name.length; ++i) name.name[i] = kernel.begin[i];
-            }
-            if (found == 0 || found == hash) break;
-        }
-        const unsigned long long place = atomicAdd(&run.traced, 1ull);
-        if (place >= run.trace_capacity) return;
-        child.id = static_cast<unsigned>(place);
-        child.parent = o == operation::then ? grid_.parent : grid_.id;
-        detail::cdp_trace_record& record = run.trace[place];
-        record.name_hash = hash;
-        record.parent = child.parent;
-        record.continues = o == operation::then ? grid_.id : grid_record::none;
-        record.depth = child.depth;
-        record.lost = false;
-        record.shape = s;
-    }
 #endif
 
-    detail::cdp_grid grid_;
+    detail::cdp_grid<Traced> grid_;
     text kernel_;
     detail::cdp_ending* ending_;
     unsigned shared_used_ = 0;  // bytes of shared memory that this thread's calls have passed
 };
 
-DYNPAR_FUNCTION inline status cdp_stream::wait(const cdp_event& event) {
+template <bool Traced>
+DYNPAR_FUNCTION status basic_cdp_stream<Traced>::wait(const basic_cdp_event<Traced>& event) {
 #if DYNPAR_ON_DEVICE
     if (block_ == nullptr) return status::launch_failed;  // reported when it was made
     if (event.block_ == nullptr) return status::launch_failed;
@@ -532,7 +597,8 @@ DYNPAR_FUNCTION inline status cdp_stream::wait(const cdp_event& event) {
 #endif
 }
 
-DYNPAR_FUNCTION inline status cdp_event::record(const cdp_stream& stream) {
+template <bool Traced>
+DYNPAR_FUNCTION status basic_cdp_event<Traced>::record(const basic_cdp_stream<Traced>& stream) {
 #if DYNPAR_ON_DEVICE
     if (block_ == nullptr || stream.block_ == nullptr) return status::launch_failed;  // reported when it was made
     if (const cudaError_t code = cudaEventRecord(handle_, stream.handle_); code != cudaSuccess) {
@@ -545,12 +611,16 @@ DYNPAR_FUNCTION inline status cdp_event::record(const cdp_stream& stream) {
 #endif
 }
 
+using cdp_block = basic_cdp_block<false>;
+using cdp_stream = basic_cdp_stream<false>;
+using cdp_event = basic_cdp_event<false>;
+
 /// The grid behind every launch of this engine: makes the block and runs the kernel on it. The bound keeps registers few enough
 /// for every block size that the kernel may have.
-template <class Kernel, class... Args>
-__global__ void __launch_bounds__(most_threads<Kernel>()) detail::cdp_entry(cdp_grid grid, Kernel kernel, Args... args) {
+template <bool Traced, class Kernel, class... Args>
+__global__ void __launch_bounds__(most_threads<Kernel>()) detail::cdp_entry(cdp_grid<Traced> grid, Kernel kernel, Args... args) {
     __shared__ cdp_ending ending;
-    cdp_block block(grid, kernel_name<Kernel>(), &ending);
+    basic_cdp_block<Traced> block(grid, kernel_name<Kernel>(), &ending);
     block.begin();
     static_cast<const Kernel&>(kernel)(block, args...);
     block.end();
@@ -571,7 +641,7 @@ public:
 
     /// Throws `cuda_error` if there is no usable device.
     explicit cdp_engine(const cdp_options& options = {})
-        : options_(options), host_(std::make_unique<detail::cdp_host>(options)) {}
+        : options_(check_options(options)), host_(std::make_unique<detail::cdp_host>(options)) {}
 
     /// Runs a grid and everything that is launched from it; returns when all is complete.
     /// Throws `launch_error` if a call in a kernel failed (above all: if a launch was lost), `kernel_fault` if a kernel broke (the
@@ -586,22 +656,10 @@ public:
     /// The same, but calls that failed are left to the caller: they are in the report.
     template <class Kernel, class... Args>
     report try_run(Kernel kernel, const shape& s, Args... args) {
-        check_kernel<cdp_block, Kernel, Args...>();
-        const text kernel_text = kernel_name<Kernel>();
-        if (const status why = check(s, most_threads<Kernel>()); why != status::success) return host_->refused(kernel_text, s, why, cudaSuccess);
-        constexpr auto entry = &detail::cdp_entry<Kernel, Args...>;
-        if (s.shared_bytes > 48 * 1024) {  // beyond it CUDA wants to be asked
-            const cudaError_t code = cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                          static_cast<int>(s.shared_bytes));
-            if (code != cudaSuccess) return host_->refused(kernel_text, s, status::invalid_configuration, code);
-        }
-        const detail::cdp_grid root = host_->begin(kernel_text, s);
-        entry<<<static_cast<::dim3>(s.blocks), static_cast<::dim3>(s.threads), s.shared_bytes, host_->stream()>>>(root, kernel,
-                                                                                                              args...);
-        if (const cudaError_t code = cudaGetLastError(); code != cudaSuccess) {
-            return host_->refused(kernel_text, s, detail::launch_status(code), code);
-        }
-        return host_->finish();
+#if !DYNPAR_NO_TRACE
+        if (options_.trace_grids != 0) return run_form<true>(kernel, s, args...);
+#endif
+        return run_form<false>(kernel, s, args...);
     }
 
     /// Memory that kernels on this engine can reach: the current device's. Throws `cuda_error`.
@@ -616,10 +674,44 @@ public:
     const std::vector<limit_result>& limit_results() const { return host_->limit_results(); }
 
 private:
+    static const cdp_options& check_options(const cdp_options& options) {
+#if DYNPAR_NO_TRACE
+        if (options.trace_grids != 0) {
+            throw std::invalid_argument("dynpar: the cdp engine cannot trace: this program was built with DYNPAR_NO_TRACE; build it "
+                                        "without, or ask for no trace");
+        }
+#endif
+        return options;
+    }
+
+    template <bool Traced, class Kernel, class... Args>
+    report run_form(const Kernel& kernel, const shape& s, const Args&... args) {
+        check_kernel<basic_cdp_block<Traced>, Kernel, Args...>();
+        const text kernel_text = kernel_name<Kernel>();
+        const detail::run_range range(name, kernel_text);
+        if (const status why = check(s, most_threads<Kernel>()); why != status::success) {
+            return host_->refused(kernel_text, s, why, cudaSuccess);
+        }
+        constexpr auto entry = &detail::cdp_entry<Traced, Kernel, Args...>;
+        if (s.shared_bytes > 48 * 1024) {  // beyond it CUDA wants to be asked
+            const cudaError_t code = cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                          static_cast<int>(s.shared_bytes));
+            if (code != cudaSuccess) return host_->refused(kernel_text, s, status::invalid_configuration, code);
+        }
+        const detail::cdp_grid<Traced> root = host_->begin(kernel_text, s);
+        entry<<<static_cast<::dim3>(s.blocks), static_cast<::dim3>(s.threads), s.shared_bytes, host_->stream()>>>(root, kernel,
+                                                                                                              args...);
+        if (const cudaError_t code = cudaGetLastError(); code != cudaSuccess) {
+            return host_->refused(kernel_text, s, detail::launch_status(code), code);
+        }
+        return host_->finish();
+    }
+
     cdp_options options_;
     std::unique_ptr<detail::cdp_host> host_;
 };
 
-static_assert(detail::is_block<cdp_block>(), "the device runtime engine's block has the whole interface");
+static_assert(detail::is_block<cdp_block>() && detail::is_block<basic_cdp_block<true>>(),
+              "the device runtime engine's block has the whole interface");
 
 }  // namespace dynpar
