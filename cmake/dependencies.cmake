@@ -92,8 +92,8 @@ if(DYNPAR_BUILD_SAMPLES OR DYNPAR_BUILD_BENCHMARKS)
     dynpar_report_dependency("CLI11" "${cli11_SOURCE_DIR}")
 endif()
 
-# ---- nlohmann_json: the recorded results of benchmarks.
-if(DYNPAR_BUILD_BENCHMARKS)
+# ---- nlohmann_json: what samples and benchmarks write for other programs.
+if(DYNPAR_BUILD_SAMPLES OR DYNPAR_BUILD_BENCHMARKS)
     FetchContent_Declare(nlohmann_json
         GIT_REPOSITORY https://github.com/nlohmann/json.git GIT_TAG v3.11.3 GIT_SHALLOW TRUE SYSTEM
         FIND_PACKAGE_ARGS 3.9 CONFIG)
