@@ -16,8 +16,8 @@ struct limits {
     /// How deep `wait()` may nest: a grid at nesting depth d may wait if d < sync_depth. On GPUs with compute capability below
     /// 9.0 and the old device runtime it is `cudaLimitDevRuntimeSyncDepth`, which reserves device memory for every level.
     std::optional<std::size_t> sync_depth;
-    /// How many launches may be waiting to begin at once (`cudaLimitDevRuntimePendingLaunchCount`, 2048 by default on a GPU;
-    /// the host engine has no limit unless one is given).
+    /// How many launched grids may be incomplete at once, the first one not counted (`cudaLimitDevRuntimePendingLaunchCount`, 2048
+    /// by default on a GPU; the host engine has no limit unless one is given).
     std::optional<std::size_t> pending_launches;
     /// How deep grids may nest: a grid at depth d may launch children if d < nesting_depth. Not given: no limit.
     std::optional<std::size_t> nesting_depth;
