@@ -62,20 +62,26 @@ static_assert((1 + record_batch) * sizeof(arena_index) <= unit_bytes << batch_cl
 /// At least 64 << size_class bytes; 0 if there is no memory left.
 __device__ __noinline__ inline arena_index allocate(unsigned size_class) {
     if (size_class >= size_classes) return 0;
-    if (const arena_index piece = pop_free(engine().control->free_lists[size_class]); piece != 0) return piece;
+    run_control& control = *engine().control;
+    if (const arena_index piece = pop_free(control.free_lists[size_class][worker_rank() % sublists]); piece != 0) return piece;
     if (const arena_index piece = take_new(1ull << size_class); piece != 0) return piece;
+#pragma unroll 1
+    for (unsigned list = 0; list < sublists; ++list) {
+        if (const arena_index piece = pop_free(control.free_lists[size_class][list]); piece != 0) return piece;
+    }
     if (size_class != 0) return 0;
     // The last place where free records may be: a batch that some warp has put aside.
-    const arena_index batch = pop_free(engine().control->free_batches);
+    const arena_index batch = pop_free(control.free_batches);
     if (batch == 0) return 0;
-    for (unsigned i = 1; i < record_batch; ++i) push_free(engine().control->free_lists[0], look(at<arena_index>(batch)[1 + i]));
+#pragma unroll 1
+    for (unsigned i = 1; i < record_batch; ++i) push_free(control.free_lists[0][i % sublists], look(at<arena_index>(batch)[1 + i]));
     const arena_index first = look(at<arena_index>(batch)[1]);
-    push_free(engine().control->free_lists[batch_class], batch);
+    push_free(control.free_lists[batch_class][0], batch);
     return first;
 }
 
 __device__ __noinline__ inline void release(arena_index piece, unsigned size_class) {
-    push_free(engine().control->free_lists[size_class], piece);
+    push_free(engine().control->free_lists[size_class][worker_rank() % sublists], piece);
 }
 
 // ---- Records at hand. Most tasks that join need a record, so every warp keeps some of its own: a list that all share would be
@@ -130,7 +136,7 @@ __device__ __noinline__ inline void exchange_records() {
         for (unsigned i = lane; i < record_batch; i += warp_size) at_hand[have + i] = look(at<arena_index>(batch)[1 + i]);
         __syncwarp();
         if (lane == 0) {
-            push_free(control.free_lists[batch_class], batch);
+            push_free(control.free_lists[batch_class][worker_rank() % sublists], batch);
             warp.free_records = have + record_batch;
         }
     } else if (batch != 0) {

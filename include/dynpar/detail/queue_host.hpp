@@ -28,7 +28,7 @@ struct queue_options : engine_options {
     /// Threads of a worker block: the widest block that can run. A multiple of 32, at most 1024; 0: 512, or what the run's first
     /// grid needs if that is more.
     unsigned block_threads = 0;
-    /// How many worker blocks; 0: as many as the GPU holds at a time.
+    /// How many worker blocks; 0: enough for 512 threads on every multiprocessor, which is fastest for small grids.
     unsigned worker_blocks = 0;
     /// Threads that the blocks of malleable kernels get, if their shape allows. A warp is cheapest; 1 where every block does little.
     unsigned malleable_threads = 32;
@@ -189,7 +189,9 @@ public:
             cache.blocks = static_cast<unsigned>(blocks) * multiprocessors_;
         }
         const unsigned room = most_workers_ / (threads / warp_size);
-        const unsigned wanted = options_.worker_blocks != 0 ? options_.worker_blocks : cache.blocks;
+        // 16 warps a multiprocessor run fastest: more of them crowd each other out of the first-level cache.
+        const unsigned enough = multiprocessors_ * std::max(1u, 512 / threads);
+        const unsigned wanted = options_.worker_blocks != 0 ? options_.worker_blocks : std::min(cache.blocks, enough);
         return std::max(1u, std::min(wanted, room));
     }
 

@@ -10,7 +10,7 @@ namespace detail {
 namespace queue {
 
 /// All threads of a worker block.
-__device__ inline void begin_worker_block(const engine_view& view) {
+__device__ __noinline__ inline void begin_worker_block(const engine_view& view) {
     unsigned* words = reinterpret_cast<unsigned*>(worker_memory);
     for (unsigned i = threadIdx.x; i < state_bytes(blockDim.x) / sizeof(unsigned); i += blockDim.x) words[i] = 0;
     __syncthreads();
@@ -68,6 +68,7 @@ __device__ inline void finish_run() {
         for (unsigned i = threadIdx.x; i < run_control::begun_capacity; i += blockDim.x) control.begun[i] = 0;
         __syncthreads();
     }
+    for (unsigned i = threadIdx.x; i < size_classes * sublists; i += blockDim.x) control.free_lists[i / sublists][i % sublists] = 0;
     if (threadIdx.x != 0) return;
     run_result& result = *engine().result;
     result.begun_at = look(control.begun_at);
@@ -87,7 +88,6 @@ __device__ inline void finish_run() {
     control.root_blocks = 0;
     control.root_next = 0;
     control.arena_next = 1;
-    for (unsigned i = 0; i < size_classes; ++i) control.free_lists[i] = 0;
     control.free_batches = 0;
     control.stream_lock = 0;
     control.blocks_left = 0;
@@ -104,7 +104,7 @@ __device__ inline void finish_run() {
     __threadfence_system();
 }
 
-__device__ inline void end_worker_block() {
+__device__ __noinline__ inline void end_worker_block() {
     run_control& control = *engine().control;
     const warp_state& warp = this_warp();
     if (lane_rank() == 0) {

@@ -17,6 +17,7 @@ inline constexpr unsigned warp_size = 32;
 inline constexpr unsigned all_lanes = 0xffffffffu;
 inline constexpr unsigned unit_bytes = 64;                // of the arena
 inline constexpr unsigned size_classes = 27;              // of pieces of the arena: 64 bytes, doubled 26 times: 4 GiB
+inline constexpr unsigned sublists = 64;                  // of free pieces of one size: warps that share one list wait for each other
 inline constexpr unsigned lane_stack_capacity = 2048;     // tasks of a warp's stack; a power of two; more than that spills
 inline constexpr unsigned wide_stack_capacity = 512;
 inline constexpr unsigned stack_reserve = 256;            // places that a round finds free on the wide stack
@@ -84,7 +85,7 @@ struct run_control {
     ring_counters warp_ring;
     ring_counters block_ring;
     alignas(128) unsigned long long arena_next;               // units of the arena that were ever taken
-    alignas(128) unsigned long long free_lists[size_classes]; // heads: a place, and a count against ABA in the upper half
+    alignas(128) unsigned long long free_lists[size_classes][sublists];    // heads: a place, and a count of changes in the upper half
     unsigned long long free_batches;                          // of free grid records
     alignas(128) unsigned stream_lock;
     unsigned blocks_left;                                     // worker blocks that have not ended, counted down from 0

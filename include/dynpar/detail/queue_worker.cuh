@@ -585,11 +585,15 @@ __device__ inline void share_block_tasks() {
         block_node* node = at<block_node>(place);
         const std::uint32_t first = look(node->task.first), last = look(node->task.last);
         arena_index gift = 0;
+        // The only block stays, or idle worker blocks would hand it round and round.
+        if (before == 0 && last - first == 1 && look(gang.has_candidate) == 0) return;
         const unsigned long long number = take_gift_number(engine().control->block_ring);
         if (number == ~0ull) return;
         if (last - first > 1) gift = allocate(block_node_class);
         if (gift != 0) {  // half of its blocks
-            copy_task(at<block_node>(gift)->task, node->task);
+            wide_task half;
+            copy_fresh_task(half, node->task);
+            copy_task(at<block_node>(gift)->task, half);
             put(at<block_node>(gift)->task.first, first + (last - first) / 2);
             put(node->task.last, first + (last - first) / 2);
         } else {
@@ -975,8 +979,8 @@ __device__ __noinline__ inline bool find_work() {
     return found != over;
 }
 
-/// What a warp does for the whole of a run.
-__device__ inline void work() {
+/// What a warp does for the whole of a run. Not inlined, so that it is compiled once and not for every kernel that the host runs.
+__device__ __noinline__ inline void work() {
     constexpr unsigned share_every = 4;  // looking for hungry warps costs a trip to the second-level cache
     for (unsigned steps = 1;; ++steps) {
         if (!step<false>()) {
