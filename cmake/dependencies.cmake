@@ -83,8 +83,8 @@ else()
 endif()
 target_compile_definitions(dynpar_tomlplusplus INTERFACE TOML_HEADER_ONLY=1)
 
-# ---- CLI11: command lines of samples and benchmarks.
-if(DYNPAR_BUILD_SAMPLES OR DYNPAR_BUILD_BENCHMARKS)
+# ---- CLI11: command lines of samples, benchmarks and tools.
+if(DYNPAR_BUILD_SAMPLES OR DYNPAR_BUILD_BENCHMARKS OR DYNPAR_BUILD_TOOLS)
     FetchContent_Declare(CLI11
         GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.3.2 GIT_SHALLOW TRUE SYSTEM
         FIND_PACKAGE_ARGS 2.1 CONFIG)
@@ -92,13 +92,28 @@ if(DYNPAR_BUILD_SAMPLES OR DYNPAR_BUILD_BENCHMARKS)
     dynpar_report_dependency("CLI11" "${cli11_SOURCE_DIR}")
 endif()
 
-# ---- nlohmann_json: what samples and benchmarks write for other programs.
-if(DYNPAR_BUILD_SAMPLES OR DYNPAR_BUILD_BENCHMARKS)
-    FetchContent_Declare(nlohmann_json
-        GIT_REPOSITORY https://github.com/nlohmann/json.git GIT_TAG v3.11.3 GIT_SHALLOW TRUE SYSTEM
-        FIND_PACKAGE_ARGS 3.9 CONFIG)
-    FetchContent_MakeAvailable(nlohmann_json)
-    dynpar_report_dependency("nlohmann_json" "${nlohmann_json_SOURCE_DIR}")
+# ---- nlohmann_json: traces, in src/*.cpp only; and what samples and benchmarks write for other programs.
+FetchContent_Declare(nlohmann_json
+    GIT_REPOSITORY https://github.com/nlohmann/json.git GIT_TAG v3.11.3 GIT_SHALLOW TRUE SYSTEM
+    FIND_PACKAGE_ARGS 3.9 CONFIG)
+FetchContent_MakeAvailable(nlohmann_json)
+dynpar_report_dependency("nlohmann_json" "${nlohmann_json_SOURCE_DIR}")
+
+# ---- d3: drawn with in the HTML page of a trace, and embedded in the library. Version 3, which Debian has.
+find_file(DYNPAR_D3 d3.min.js PATHS /usr/share/javascript/d3 /usr/share/nodejs/d3 PATH_SUFFIXES share/javascript/d3 d3
+    DOC "d3.min.js, version 3")
+mark_as_advanced(DYNPAR_D3)
+set(DYNPAR_TRACE_PAGE OFF)
+if(DYNPAR_D3)
+    file(STRINGS ${DYNPAR_D3} dynpar_d3_version LIMIT_INPUT 400 REGEX "version:\"3[.]")
+    if(dynpar_d3_version)
+        set(DYNPAR_TRACE_PAGE ON)
+    endif()
+endif()
+if(DYNPAR_TRACE_PAGE)
+    message(STATUS "dynpar: d3: found on this system")
+else()
+    message(STATUS "dynpar: d3: version 3 not found (Debian: libjs-d3): traces cannot be written as HTML pages, all else works")
 endif()
 
 # ---- Google Benchmark: timing on the CPU.

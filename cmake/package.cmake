@@ -21,7 +21,7 @@ endif()
 install(DIRECTORY include/dynpar DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(TARGETS dynpar_core dynpar_config EXPORT dynpar)
+install(TARGETS dynpar_core dynpar_config dynpar_trace EXPORT dynpar)
 install(EXPORT dynpar FILE dynparTargets.cmake NAMESPACE dynpar:: DESTINATION ${DYNPAR_PACKAGE_DIR})
 if(DYNPAR_WITH_CUDA)
     # In a file of its own: a program that uses the host engine alone does not need nvcc to use this installation.

@@ -2,16 +2,21 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <new>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 #include <dynpar/log.hpp>
+#include <dynpar/recommendation.hpp>
 #include <dynpar/trace.hpp>
+#include <dynpar/trace_file.hpp>
 
 #if defined(DYNPAR_WITH_CUDA)
 #include <cuda_runtime_api.h>
@@ -20,8 +25,38 @@
 namespace samples {
 namespace {
 
-// Room in a trace for --tree where the settings ask for none.
+// Room in a trace where the settings ask for none: for a tree that people can read; for a file; and for --recommend, which needs
+// every grid where the engine counts by its trace.
 constexpr std::size_t tree_grids = 65536;
+constexpr std::size_t file_grids = 262144;
+constexpr std::size_t recommend_grids = 1048576;
+
+constexpr unsigned most_trace_files = 20;
+
+// The file for one of several runs: "run.html", "run-2.html", "run-3.dynpar.json".
+std::string numbered(const std::string& file, unsigned run) {
+    if (run == 1) return file;
+    std::size_t ending = file.rfind('.');
+    constexpr std::string_view saved = ".dynpar.json";
+    if (file.size() > saved.size() && file.compare(file.size() - saved.size(), saved.size(), saved) == 0)
+        ending = file.size() - saved.size();
+    return file.substr(0, ending) + "-" + std::to_string(run) + file.substr(ending);
+}
+
+// Throws input_error where a trace could not be written there, as far as that shows beforehand.
+void check_trace_file(const std::string& file) {
+    namespace fs = std::filesystem;
+    try {
+        static_cast<void>(dynpar::format_of(file));
+    } catch (const dynpar::trace_file_error& e) {
+        throw input_error(std::string("--trace: ") + e.what());
+    }
+    const fs::path folder = fs::path(file).parent_path();
+    std::error_code error;
+    if (!folder.empty() && !fs::is_directory(folder, error))
+        throw input_error("--trace: " + file + ": there is no folder " + folder.string() + "; make it, or give another file");
+    if (fs::is_directory(file, error)) throw input_error("--trace: " + file + " is a folder; give a file");
+}
 
 std::string one_line(std::string text) {
     for (char& c : text)
@@ -54,6 +89,8 @@ std::string wrapped(const std::string& text) {
     }
     return result;
 }
+
+std::string cost_of(const dynpar::recommended_limit& limit, const std::string& engine, const dynpar::gpu_state& gpu);
 
 }  // namespace
 
@@ -102,9 +139,20 @@ struct command_line::state {
     std::string config_file;
     bool print_config = false;
     bool tree = false;
-    std::vector<std::string> flags = {"--help", "--print-config", "--tree"};
+    bool recommend = false;
+    std::string trace_file;
+    std::vector<std::string> flags = {"--help", "--print-config", "--tree", "--recommend"};
     std::deque<given_setting> settings;  // a deque: CLI11 keeps references to the elements
     dynpar::config config;
+
+    // Of the runs so far.
+    unsigned runs = 0;
+    bool all_well = true;
+    std::string engine;
+    dynpar::run_needs needs;
+    std::uint64_t missing = 0;
+    std::uint64_t most_launches = 0;
+    std::vector<std::string> trees;
 };
 
 command_line::command_line(std::string name, std::string description, std::ostream* out, std::ostream* err)
@@ -121,6 +169,12 @@ command_line::command_line(std::string name, std::string description, std::ostre
         ->type_name("FILE");
     app.add_flag("--print-config", state_->print_config, "print every setting and where it comes from, and stop");
     app.add_flag("--tree", state_->tree, "print the nesting tree: which grid launched which");
+    app.add_option("--trace", state_->trace_file,
+                   wrapped("write the trace of the run to this file, which ends with .json (Chrome, Perfetto), .html (a page), .dot "
+                           "(Graphviz), .txt (the tree) or .dynpar.json (for dynpar-trace); a further run of the same program gets a "
+                           "file of its own, run-2.html beside run.html"))
+        ->type_name("FILE");
+    app.add_flag("--recommend", state_->recommend, wrapped("print the smallest limits that would have done, as a piece of dynpar.toml"));
     for (const dynpar::setting& s : dynpar::settings()) {
         state::given_setting& given = state_->settings.emplace_back();
         given.option = s.option();
@@ -183,6 +237,7 @@ std::optional<int> command_line::parse(int argc, const char* const* argv) {
         dynpar::config_sources sources;
         if (my.app.count("--config") != 0 && my.config_file.empty())
             throw input_error("--config: the name is empty; give a TOML file, or leave the option out");
+        if (my.app.count("--trace") != 0) check_trace_file(my.trace_file);
         if (my.app.count("--config") != 0) sources.file = my.config_file;
         for (const state::given_setting& given : my.settings)
             if (given.parsed->count() != 0) sources.command_line.emplace_back(given.option, given.text);
@@ -219,7 +274,12 @@ dynpar::engine_options command_line::engine_options() const {
     dynpar::engine_options options;
     options.limits = state_->config.limits();
     options.trace_grids = state_->config.trace_grids();
-    if (state_->tree && options.trace_grids == 0) options.trace_grids = tree_grids;
+    if (options.trace_grids == 0) {
+        if (state_->tree) options.trace_grids = tree_grids;
+        if (!state_->trace_file.empty()) options.trace_grids = file_grids;
+        if (state_->recommend) options.trace_grids = recommend_grids;
+    }
+    options.progress = true;
     return options;
 }
 
@@ -232,8 +292,69 @@ dynpar::engine_choice command_line::choose_engine(const dynpar::built_engines& b
                           state_->config.origin("engine"));
 }
 
+void command_line::observe(const dynpar::report& report) const {
+    state& my = *state_;
+    ++my.runs;
+    my.engine = report.engine;
+    my.needs = dynpar::greatest(my.needs, report.needed);
+    my.most_launches = std::max(my.most_launches, report.grids + report.lost_launches);
+    my.missing = std::max(my.missing, report.trace.missing);
+    if (report.failed_calls != 0) my.all_well = false;
+    if (my.tree) {
+        std::ostringstream text;
+        dynpar::print_tree(text, report.trace);
+        my.trees.push_back(text.str());
+    }
+    if (my.trace_file.empty() || my.runs > most_trace_files) return;
+    const std::string file = numbered(my.trace_file, my.runs);
+    dynpar::write_trace(file, report.trace);
+    if (report.trace.missing != 0)
+        my.err << my.name << ": " << file << ": the trace had no room for " << report.trace.missing << " of "
+               << report.trace.missing + report.trace.grids.size() << " grids; give --trace-grids "
+               << report.trace.missing + report.trace.grids.size() << " for all of them" << std::endl;
+    if (my.runs == most_trace_files)
+        my.err << my.name << ": --trace: that was run " << my.runs << "; further runs are not written" << std::endl;
+}
+
 void command_line::show_tree(const dynpar::report& report) const {
-    if (state_->tree) dynpar::print_tree(state_->out, report.trace);
+    if (!state_->tree) return;
+    std::ostringstream text;
+    dynpar::print_tree(text, report.trace);
+    state_->out << text.str();
+    const auto kept = std::find(state_->trees.begin(), state_->trees.end(), text.str());
+    if (kept != state_->trees.end()) state_->trees.erase(kept);
+}
+
+void command_line::finish() const {
+    state& my = *state_;
+    for (const std::string& tree : my.trees) my.out << tree;
+    my.trees.clear();
+    if (!my.recommend) return;
+    if (my.runs == 0) {
+        my.err << my.name << ": --recommend: nothing ran on dynpar's engines" << std::endl;
+    } else if (!my.all_well) {
+        my.err << my.name << ": --recommend: calls failed in a run, so that what it needs cannot be known; raise the limit that it names"
+               << std::endl;
+    } else if (!my.needs.pending_launches && my.missing != 0) {
+        my.err << my.name << ": --recommend: launches are counted by the trace, which had no room for " << my.missing
+               << " grids; give --trace-grids " << my.most_launches << std::endl;
+    } else {
+        const dynpar::gpu_state gpu = probe_gpu();
+        my.out << "# What " << (my.runs == 1 ? "this run" : "each of these " + std::to_string(my.runs) + " runs") << " needed on the "
+               << my.engine << " engine, as a piece of dynpar.toml\n"
+               << (gpu.usable ? "" : "# (no GPU here: what they cost in device memory is not measured)\n")
+               << dynpar::to_toml(dynpar::recommend(my.needs, my.engine),
+                                  [&](const dynpar::recommended_limit& limit) { return cost_of(limit, my.engine, gpu); })
+               << std::flush;
+    }
+}
+
+void command_line::refuse_tracing() const {
+    const state& my = *state_;
+    const char* given = my.tree ? "--tree" : !my.trace_file.empty() ? "--trace" : my.recommend ? "--recommend" : nullptr;
+    if (given != nullptr)
+        throw input_error(std::string(given) + ": " + my.name +
+                          " runs ordinary __global__ functions, which leave no trace; leave the option out");
 }
 
 void command_line::say(const std::string& line) const { state_->out << line << std::endl; }
@@ -269,6 +390,39 @@ int command_line::explain_exception() const {
 
 #if defined(DYNPAR_WITH_CUDA)
 
+namespace {
+
+// What a limit costs in device memory here: measured by setting it to its least and then to the value.
+std::string cost_of(const dynpar::recommended_limit& limit, const std::string& engine, const dynpar::gpu_state& gpu) {
+    if (!gpu.usable) return "";
+    if (limit.name == "nesting_depth") return "no device memory: dynpar keeps this limit itself";
+    if (limit.name == "heap_bytes") return "as many bytes of device memory";
+    dynpar::limits least, wanted;
+    if (limit.name == "pending_launches") {
+        if (engine == "queue") return "no limit of the queue engine: no device memory of its own";
+        least.pending_launches = 1;
+        wanted.pending_launches = limit.value;
+    } else if (limit.name == "sync_depth") {
+        least.sync_depth = 2;
+        wanted.sync_depth = limit.value;
+    } else {
+        return "";
+    }
+    try {
+        const dynpar::scoped_limits before(least);
+        const std::vector<dynpar::limit_result> results = dynpar::apply(wanted);
+        const dynpar::limit_result& result = results.at(0);
+        if (!result.refused.empty()) return "no device memory on " + gpu.name + ": not a limit of its device runtime";
+        char text[64];
+        std::snprintf(text, sizeof text, "%.1f MiB of device memory on ", static_cast<double>(result.device_bytes) / (1024 * 1024));
+        return text + gpu.name + (engine == "host" ? ", were it set there" : "");
+    } catch (const std::exception&) {
+        return "";
+    }
+}
+
+}  // namespace
+
 dynpar::gpu_state probe_gpu() {
     const auto unusable = [](cudaError_t code, const char* what) {
         static_cast<void>(cudaGetLastError());  // no later call shall report it again
@@ -293,6 +447,14 @@ dynpar::gpu_state probe_gpu() {
 }
 
 #else
+
+namespace {
+
+std::string cost_of(const dynpar::recommended_limit&, const std::string&, const dynpar::gpu_state&) {
+    return "";
+}
+
+}  // namespace
 
 dynpar::gpu_state probe_gpu() {
     dynpar::gpu_state gpu;

@@ -75,15 +75,26 @@ public:
     /// The settings. The defaults before `parse`.
     const dynpar::config& config() const;
 
-    /// Limits and trace as the settings have them; with --tree, room for the grids of a tree that people can read.
+    /// Limits and trace as the settings have them; where --tree, --trace or --recommend need a trace and the settings have none,
+    /// room for as many grids as that usually takes.
     dynpar::engine_options engine_options() const;
 
     /// The engine that the settings ask for, of those that are built. Looks for a GPU only where one could be used.
     /// Throws `std::invalid_argument` as `dynpar::choose` does.
     dynpar::engine_choice choose_engine(const dynpar::built_engines& built) const;
 
-    /// With --tree: prints the run's nesting tree. Else nothing.
+    /// Every run of an engine comes here (with_engine sees to it): with --trace it is written to a file, with --recommend its needs
+    /// are noted, with --tree its tree is kept.
+    void observe(const dynpar::report& report) const;
+
+    /// With --tree: prints the run's nesting tree. Else nothing. Trees that a sample does not print come at its end.
     void show_tree(const dynpar::report& report) const;
+
+    /// The end of a sample that went well: prints the trees that are left, and with --recommend the limits.
+    void finish() const;
+
+    /// For a sample that runs ordinary `__global__` functions: throws `input_error` if --tree, --trace or --recommend is given.
+    void refuse_tracing() const;
 
     /// Prints a line on standard output.
     void say(const std::string& line) const;

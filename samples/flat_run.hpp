@@ -22,7 +22,7 @@ namespace samples {
 
 /// Whether an engine's memory is that of a GPU.
 template <class Engine>
-constexpr bool runs_on_gpu = !std::is_same_v<std::decay_t<Engine>, dynpar::host_engine>;
+constexpr bool runs_on_gpu = !std::is_base_of_v<dynpar::host_engine, std::decay_t<Engine>>;
 
 #if defined(__CUDACC__)
 

@@ -3,6 +3,8 @@
 
 #include <dynpar/dynpar.hpp>
 
+#include <utility>
+
 #include "command_line.hpp"
 
 namespace samples {
@@ -17,12 +19,40 @@ inline constexpr dynpar::built_engines built{
 #endif
 };
 
-/// Makes an engine with the settings of the command line.
-template <class Engine, class Options>
-Engine make_engine(const command_line& command) {
+/// An engine that shows every run to the command line, which writes traces and takes note of what was needed.
+template <class Engine>
+class observed : public Engine {
+public:
+    template <class Options>
+    observed(const Options& options, const command_line& command) : Engine(options), command_(&command) {}
+
+    template <class Kernel, class... Args>
+    dynpar::report try_run(Kernel kernel, const dynpar::shape& s, Args... args) {
+        dynpar::report result = Engine::try_run(kernel, s, args...);
+        command_->observe(result);
+        return result;
+    }
+
+    template <class Kernel, class... Args>
+    dynpar::report run(Kernel kernel, const dynpar::shape& s, Args... args) {
+        dynpar::report result = try_run(kernel, s, args...);
+        if (result.failed_calls != 0) throw dynpar::launch_error(std::move(result));
+        return result;
+    }
+
+private:
+    const command_line* command_;
+};
+
+/// Runs the sample on an engine with the settings of the command line.
+template <class Engine, class Options, class Sample>
+int run_on(const command_line& command, Sample& sample) {
     Options options;
     static_cast<dynpar::engine_options&>(options) = command.engine_options();
-    return Engine(options);
+    observed<Engine> engine(options, command);
+    const int status = sample(engine);
+    command.finish();
+    return status;
 }
 
 /// Chooses the engine, says which and why, and calls `sample(engine)`, which returns the exit status. An exception
@@ -34,21 +64,14 @@ int with_engine(const command_line& command, Sample&& sample) {
         command.say(choice.why);
         switch (choice.kind) {
 #if DYNPAR_HAS_DEVICE_LAUNCH
-            case dynpar::engine_kind::cdp: {
-                auto engine = make_engine<dynpar::cdp_engine, dynpar::cdp_options>(command);
-                return sample(engine);
-            }
+            case dynpar::engine_kind::cdp:
+                return run_on<dynpar::cdp_engine, dynpar::cdp_options>(command, sample);
 #endif
 #if defined(DYNPAR_WITH_QUEUE) && defined(__CUDACC__)
-            case dynpar::engine_kind::queue: {
-                auto engine = make_engine<dynpar::queue_engine, dynpar::queue_options>(command);
-                return sample(engine);
-            }
+            case dynpar::engine_kind::queue:
+                return run_on<dynpar::queue_engine, dynpar::queue_options>(command, sample);
 #endif
-            default: {
-                auto engine = make_engine<dynpar::host_engine, dynpar::host_options>(command);
-                return sample(engine);
-            }
+            default: return run_on<dynpar::host_engine, dynpar::host_options>(command, sample);
         }
     } catch (...) {
         return command.explain_exception();

@@ -189,6 +189,7 @@ int main(int argc, char** argv) {
     if (const auto status = command.parse(argc, argv)) return *status;
 
     try {
+        command.refuse_tracing();
         const dynpar::engine_choice choice = command.choose_engine(dynpar::built_engines{true, false});
         if (choice.kind != dynpar::engine_kind::cdp) {
             throw samples::input_error("plain __global__ kernels run on a GPU only; " + choice.why +

@@ -1,0 +1,265 @@
+// Saved traces, and traces in files of every format.
+#include <dynpar/trace_file.hpp>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <ostream>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include <dynpar/chrome_trace.hpp>
+#include <dynpar/graphviz.hpp>
+#include <dynpar/trace_page.hpp>
+
+namespace dynpar {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr const char* format_name = "dynpar trace";
+constexpr unsigned format_version = 1;
+
+// A row of "grids" has these, in this order. What there is not (no parent, never begun) is null.
+constexpr std::array<const char*, 11> columns = {"parent", "continues", "stream",   "kernel", "shape", "depth",
+                                                 "status", "processor", "launched", "begun",  "ended"};
+
+constexpr std::array<status, 10> statuses = {
+    status::success, status::invalid_configuration, status::invalid_pointer, status::sync_depth_exceeded,
+    status::pending_launches_exceeded, status::nesting_depth_exceeded, status::shared_memory_exceeded, status::out_of_memory,
+    status::not_supported, status::launch_failed};
+
+constexpr const char* endings = ".txt, .dynpar.json, .json, .dot or .html";
+
+json or_null(std::uint32_t number) { return number == grid_record::none ? json() : json(number); }
+json or_null(std::uint64_t time) { return time == grid_record::never ? json() : json(time); }
+
+std::array<unsigned, 8> numbers_of(const shape& s) {
+    return {s.blocks.x, s.blocks.y, s.blocks.z, s.threads.x, s.threads.y, s.threads.z, s.shared_bytes, s.malleable};
+}
+
+void save_trace(std::ostream& out, const trace& t) {
+    // Names and shapes once each: a trace of 100,000 grids has some ten of them.
+    std::unordered_map<std::string, std::size_t> kernel_numbers;
+    std::map<std::array<unsigned, 8>, std::size_t> shape_numbers;
+    json kernels = json::array();
+    json shapes = json::array();
+    std::vector<std::pair<std::size_t, std::size_t>> numbers;
+    numbers.reserve(t.grids.size());
+    for (const grid_record& grid : t.grids) {
+        const auto [kernel, new_kernel] = kernel_numbers.try_emplace(grid.kernel, kernels.size());
+        if (new_kernel) kernels.push_back(grid.kernel);
+        const auto sizes = numbers_of(grid.shape);
+        const auto [shape, new_shape] = shape_numbers.try_emplace(sizes, shapes.size());
+        if (new_shape) shapes.push_back(sizes);
+        numbers.emplace_back(kernel->second, shape->second);
+    }
+    out << "{\n\"format\": \"" << format_name << "\",\n\"version\": " << format_version << ",\n\"engine\": " << json(t.engine)
+        << ",\n\"device\": " << json(t.device) << ",\n\"nanoseconds\": " << t.nanoseconds << ",\n\"clock_error\": "
+        << t.clock_error << ",\n\"missing\": " << t.missing << ",\n\"kernels\": " << kernels << ",\n\"shapes\": " << shapes
+        << ",\n\"columns\": " << json(columns) << ",\n\"grids\": [\n";
+    for (std::size_t i = 0; i < t.grids.size(); ++i) {
+        const grid_record& g = t.grids[i];
+        out << json{or_null(g.parent), or_null(g.continues), or_null(g.stream), numbers[i].first, numbers[i].second, g.depth,
+                    to_string(g.status), or_null(g.processor), g.launched, or_null(g.begun), or_null(g.ended)}
+            << (i + 1 == t.grids.size() ? "\n" : ",\n");
+    }
+    out << "]\n}\n";
+}
+
+// Reads fields of a saved trace; whatever is wrong is said with the file's name and the place.
+class reader {
+public:
+    reader(const json& document, std::string name) : document_(document), name_(std::move(name)) {}
+
+    trace read() const {
+        if (!document_.is_object() || !document_.contains("format") || document_["format"] != format_name) {
+            fail(std::string("is no saved trace; give a file written with the ending .dynpar.json") +
+                 (document_.is_object() && document_.contains("traceEvents")
+                      ? " (this is a trace for Chrome, which cannot be read back)"
+                      : ""));
+        }
+        const auto version = number(document_, "version", UINT32_MAX);
+        if (version != format_version) {
+            fail("has version " + std::to_string(version) + " of the format, and this program reads version " +
+                 std::to_string(format_version) + "; use the dynpar-trace of the dynpar that wrote it");
+        }
+        trace t;
+        t.engine = text(document_, "engine");
+        t.device = text(document_, "device");
+        t.nanoseconds = number(document_, "nanoseconds", UINT64_MAX);
+        t.clock_error = number(document_, "clock_error", UINT64_MAX);
+        t.missing = number(document_, "missing", UINT64_MAX);
+        const engine_kind engine = parse_engine_kind(t.engine).value_or(engine_kind::automatic);
+
+        std::vector<std::string> kernels;
+        for (const json& kernel : list(document_, "kernels")) {
+            if (!kernel.is_string()) fail("kernels: holds what is no text");
+            kernels.push_back(kernel);
+        }
+        std::vector<shape> shapes;
+        for (const json& sizes : list(document_, "shapes")) shapes.push_back(shape_of(sizes));
+        if (list(document_, "columns") != json(columns)) fail("columns: are not those of version 1");
+
+        const json& rows = list(document_, "grids");
+        t.grids.resize(rows.size());
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const std::string where = "grid " + std::to_string(i) + ": ";
+            const json& row = rows[i];
+            if (!row.is_array() || row.size() != columns.size()) {
+                fail(where + "has not " + std::to_string(columns.size()) + " fields");
+            }
+            const auto field = [&](std::size_t column, std::uint64_t least_wrong) {
+                const json& value = row[column];
+                if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= least_wrong) {
+                    fail(where + columns[column] + ": " + value.dump() + " is out of range");
+                }
+                return value.get<std::uint64_t>();
+            };
+            const auto optional = [&](std::size_t column, std::uint64_t least_wrong) -> std::optional<std::uint64_t> {
+                if (row[column].is_null()) return std::nullopt;
+                return field(column, least_wrong);
+            };
+            const auto number32 = [&](std::size_t column, std::uint64_t least_wrong) {
+                return static_cast<std::uint32_t>(optional(column, least_wrong).value_or(grid_record::none));
+            };
+            grid_record& g = t.grids[i];
+            g.id = static_cast<std::uint32_t>(i);
+            g.parent = number32(0, i);  // a grid is launched after its parent
+            g.continues = number32(1, i);
+            g.stream = number32(2, grid_record::none);
+            g.kernel = kernels.empty() ? "" : kernels[field(3, kernels.size())];
+            g.shape = shapes.empty() ? shape() : shapes[field(4, shapes.size())];
+            g.depth = static_cast<std::uint32_t>(field(5, UINT32_MAX));
+            g.status = status_of(row[6], where);
+            g.processor = number32(7, grid_record::none);
+            g.engine = engine;
+            g.launched = field(8, UINT64_MAX);
+            g.begun = optional(9, UINT64_MAX).value_or(grid_record::never);
+            g.ended = optional(10, UINT64_MAX).value_or(grid_record::never);
+        }
+        return t;
+    }
+
+private:
+    [[noreturn]] void fail(const std::string& what) const { throw trace_file_error(name_ + ": " + what); }
+
+    const json& member(const json& object, const char* key) const {
+        if (!object.contains(key)) fail(std::string(key) + ": is missing");
+        return object[key];
+    }
+    const json& list(const json& object, const char* key) const {
+        const json& value = member(object, key);
+        if (!value.is_array()) fail(std::string(key) + ": is no list");
+        return value;
+    }
+    std::string text(const json& object, const char* key) const {
+        const json& value = member(object, key);
+        if (!value.is_string()) fail(std::string(key) + ": is no text");
+        return value;
+    }
+    std::uint64_t number(const json& object, const char* key, std::uint64_t most) const {
+        const json& value = member(object, key);
+        if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most) {
+            fail(std::string(key) + ": " + value.dump() + " is out of range");
+        }
+        return value;
+    }
+    shape shape_of(const json& sizes) const {
+        std::array<unsigned, 8> n{};
+        if (!sizes.is_array() || sizes.size() != n.size()) fail("shapes: holds what has not 8 numbers");
+        for (std::size_t i = 0; i < n.size(); ++i) {
+            if (!sizes[i].is_number_unsigned() || sizes[i].get<std::uint64_t>() > UINT32_MAX) {
+                fail("shapes: " + sizes[i].dump() + " is out of range");
+            }
+            n[i] = sizes[i];
+        }
+        shape s({n[0], n[1], n[2]}, dimensions{n[3], n[4], n[5]}, n[6]);
+        s.malleable = n[7] != 0;
+        return s;
+    }
+    status status_of(const json& value, const std::string& where) const {
+        for (const status s : statuses) {
+            if (value == to_string(s)) return s;
+        }
+        fail(where + "status: " + value.dump() + " is none of dynpar's");
+    }
+
+    const json& document_;
+    std::string name_;
+};
+
+bool ends_with(const std::string& text, const std::string& ending) {
+    return text.size() > ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
+}
+
+}  // namespace
+
+trace_format format_of(const std::string& file) {
+    if (ends_with(file, ".dynpar.json")) return trace_format::saved;
+    if (ends_with(file, ".json")) return trace_format::chrome;
+    if (ends_with(file, ".dot")) return trace_format::dot;
+    if (ends_with(file, ".txt")) return trace_format::tree;
+    if (ends_with(file, ".html")) {
+        if (!has_trace_page()) {
+            throw trace_file_error(file + ": this build of dynpar writes no pages: d3 was not found when it was configured; install "
+                                          "Debian's libjs-d3 and configure again, or give a name that ends with .json");
+        }
+        return trace_format::page;
+    }
+    throw trace_file_error("\"" + file + "\": the ending tells no format; give a name that ends with " + endings);
+}
+
+void write_trace(std::ostream& out, const trace& t, trace_format format) {
+    switch (format) {
+        case trace_format::tree: print_tree(out, t); break;
+        case trace_format::saved: save_trace(out, t); break;
+        case trace_format::chrome: write_chrome_trace(out, t); break;
+        case trace_format::dot: write_dot(out, t); break;
+        case trace_format::page: write_trace_page(out, t); break;
+    }
+}
+
+void write_trace(const std::string& file, const trace& t) {
+    const trace_format format = format_of(file);
+    errno = 0;
+    std::ofstream out(file, std::ios::binary | std::ios::trunc);
+    if (out) {
+        write_trace(out, t, format);
+        out.flush();
+    }
+    if (!out) {
+        throw trace_file_error(file + ": cannot be written" + (errno != 0 ? std::string(" (") + std::strerror(errno) + ")" : "") +
+                               "; give a file in a folder that exists and where there is room");
+    }
+}
+
+trace read_trace(std::istream& in, const std::string& name) {
+    json document;
+    try {
+        document = json::parse(in);
+    } catch (const json::parse_error& e) {
+        throw trace_file_error(name + ": is no JSON (at byte " + std::to_string(e.byte) +
+                               "); give a file written with the ending .dynpar.json");
+    }
+    return reader(document, name).read();
+}
+
+trace read_trace(const std::string& file) {
+    errno = 0;
+    std::ifstream in(file, std::ios::binary);
+    if (in) in.peek();  // a folder can be opened, and not read
+    if (!in && !in.eof()) {
+        throw trace_file_error(file + ": cannot be read" + (errno != 0 ? std::string(" (") + std::strerror(errno) + ")" : "") +
+                               "; give a saved trace");
+    }
+    return read_trace(in, file);
+}
+
+}  // namespace dynpar
