@@ -12,7 +12,6 @@
 #include <cub/device/device_reduce.cuh>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -34,22 +33,15 @@
 #include <dynpar/stream.cuh>
 
 #include "../samples/plain_block.cuh"
-#include "../samples/recursive_reduce/kernels.hpp"
 #include "../samples/reduction_ladder/ladder.hpp"
+#include "reductions.hpp"
 
 namespace {
 
 namespace ladder = reduction_ladder;
-
-struct options {
-    unsigned runs = 21;
-    unsigned nested_runs = 5;
-    unsigned block_size = 512;
-    unsigned pending_launches = 65536;
-    std::vector<unsigned> elements = {1u << 20, 1u << 24, 1u << 28, (1u << 28) - 57};
-    std::string json;
-    std::string csv;
-};
+using reductions::options;
+using reductions::row;
+using reductions::spread;
 
 constexpr const char* usage =
     "reductions [--elements N,N,...] [--runs N] [--nested-runs N] [--block-size N] [--pending-launches N]\n"
@@ -133,60 +125,13 @@ device_array<T> make_device_array(std::size_t count, const char* what) {
 template <class T>
 T read_one(const T* there, const dynpar::stream& stream) {
     T here;
-    dynpar::check(cudaMemcpyAsync(&here, there, sizeof here, cudaMemcpyDeviceToHost, stream.handle()), "reading a total");
+    dynpar::check(cudaMemcpyAsync(&here, there, sizeof here, cudaMemcpyDeviceToHost, stream.handle()),
+                  "reading a total");
     dynpar::synchronize(stream);
     return here;
 }
 
 // ---- what is measured
-
-struct spread {
-    double median = 0;
-    double low = 0;   // first quartile
-    double high = 0;  // third quartile
-    double least = 0;
-};
-
-double quantile(const std::vector<double>& sorted, double q) {
-    const double position = q * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(position);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
-spread spread_of(std::vector<double> values) {
-    if (values.empty()) return {};
-    std::sort(values.begin(), values.end());
-    return {quantile(values, 0.5), quantile(values, 0.25), quantile(values, 0.75), values.front()};
-}
-
-struct row {
-    unsigned elements = 0;
-    std::string type;
-    std::string kernel;
-    const char* kind = "ladder";  // or "copy", "cub", "nested", "nothing"
-    const char* clock = "events on the GPU";
-    bool as_published = false;  // may be wrong
-    spread milliseconds;
-    unsigned runs = 0;
-    unsigned wrong_runs = 0;
-    double error = 0;  // the greatest
-    double bound = 0;
-    std::uint64_t lost_launches = 0;  // in the last run
-    double gb_per_s = 0;              // each number counted once
-    double of_copy = 0;
-    double of_cub = 0;
-
-    bool adds_up() const { return kind != std::string("copy") && kind != std::string("nothing"); }
-    std::string judgement() const {
-        if (!adds_up()) return "-";
-        if (lost_launches != 0) return "no sum: " + std::to_string(lost_launches) + " launches lost, and reported";
-        if (wrong_runs == 0) return as_published ? "right, which nothing promises" : "right";
-        return (as_published ? "wrong, as published" : "WRONG") + std::string(" in ") + std::to_string(wrong_runs) +
-               " of " + std::to_string(runs);
-    }
-    bool acceptable() const { return !adds_up() || wrong_runs == 0 || as_published || lost_launches != 0; }
-};
 
 // One that adds up numbers of type T: how to start it, and where its total is.
 template <class T>
@@ -232,7 +177,7 @@ public:
         }
         std::vector<row> rows;
         for (contender<T>& c : contenders_) {
-            c.result.milliseconds = spread_of(c.milliseconds);
+            c.result.milliseconds = reductions::spread_of(c.milliseconds);
             c.result.runs = options_.runs;
             rows.push_back(c.result);
         }
@@ -286,8 +231,8 @@ private:
             const auto launch_of = [](const dynpar::shape& s, const char* name) {
                 return dynpar::launch_configuration(s.blocks, s.threads, s.shared_bytes).named(name);
             };
-            dynpar::launch(stream_, launch_of(shape, Kernel::name), samples::plain_entry<Kernel, T*, T*, unsigned>, kernel,
-                           data_.get(), sums_.get(), elements_);
+            dynpar::launch(stream_, launch_of(shape, Kernel::name), samples::plain_entry<Kernel, T*, T*, unsigned>,
+                           kernel, data_.get(), sums_.get(), elements_);
             dynpar::launch(stream_, launch_of(ladder::shape_for_add_sums<T>(), ladder::add_sums::name),
                            samples::plain_entry<ladder::add_sums, const T*, unsigned, ladder::total<T>*>,
                            ladder::add_sums{}, sums_.get(), sums, total_.get());
@@ -346,92 +291,6 @@ private:
     bool dirty_ = true;
     std::vector<contender<T>> contenders_;
 };
-
-// ---- the nested ones, through an engine
-
-struct nothing {
-    static constexpr const char* name = "nothing";
-    template <class Block>
-    DYNPAR_FUNCTION void operator()(Block&) const {}
-};
-
-// Runs one and adds its row. `start` gives the engine's report; `first_sums`: how many sums there are to add up.
-template <class Engine, class Start>
-void measure_nested(Engine& engine, const options& o, const std::string& name, const std::vector<int>& numbers,
-                    const long long expected, bool as_published, Start start, std::vector<row>& rows) {
-    const auto blocks = static_cast<unsigned>(numbers.size() / o.block_size);
-    auto source = engine.template make_buffer<int>(numbers.size());
-    auto data = engine.template make_buffer<int>(numbers.size());
-    auto sums = engine.template make_buffer<int>(blocks);
-    auto total = engine.template make_buffer<long long>(1);
-    source.copy_from(numbers.data());
-
-    row r;
-    r.elements = static_cast<unsigned>(numbers.size());
-    r.type = "int";
-    r.kind = "nested";
-    r.clock = "host";
-    r.kernel = std::string(Engine::name) + " " + name;
-    r.as_published = as_published;
-    r.runs = o.nested_runs;
-    std::vector<double> milliseconds;
-    for (unsigned run = 0; run < o.nested_runs + 1; ++run) {
-        dynpar::check(cudaMemcpy(data.data(), source.data(), numbers.size() * sizeof(int), cudaMemcpyDeviceToDevice),
-                      "restoring the numbers");
-        sums.copy_from(std::vector<int>(blocks, -1).data());
-        total.copy_from(std::vector<long long>(1, 0).data());
-        dynpar::check(cudaDeviceSynchronize(), "waiting for the GPU");
-        const auto begin = std::chrono::steady_clock::now();
-        const dynpar::report report = start(engine, blocks, data.data(), sums.data(), total.data());
-        const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-        long long sum = total.to_vector()[0];
-        if (sum == 0) {
-            for (const int s : sums.to_vector()) sum += s;
-        }
-        if (run == 0) continue;  // loads kernels, makes memory ready
-        milliseconds.push_back(time.count());
-        r.lost_launches = report.lost_launches;
-        if (report.failed_calls != 0 || sum != expected) ++r.wrong_runs;
-        r.error = std::max(r.error, std::fabs(static_cast<double>(sum - expected)));
-    }
-    r.milliseconds = spread_of(milliseconds);
-    rows.push_back(r);
-}
-
-template <class Engine>
-void measure_nested_on(Engine& engine, const options& o, const std::vector<int>& numbers, long long expected,
-                       std::vector<row>& rows) {
-    using namespace recursive_reduction;
-    const unsigned size = o.block_size;
-    // What the engine takes for a run of nothing is in all of its times.
-    measure_nested(engine, o, "run of nothing", numbers, expected, true,
-                   [](Engine& e, unsigned, int*, int*, long long*) { return e.try_run(nothing{}, dynpar::shape(1, 32)); },
-                   rows);
-    rows.back().kind = "nothing";
-    if (numbers.size() <= (std::size_t{1} << 24)) {
-        measure_nested(engine, o, "recursive_reduce_then", numbers, expected, false,
-                       [size](Engine& e, unsigned blocks, int* data, int* sums, long long* total) {
-                           return e.try_run(recursive_reduce_then{}, dynpar::shape(blocks, size), data, sums, size, total);
-                       },
-                       rows);
-        measure_nested(engine, o, "recursive_reduce_nosync", numbers, expected, true,
-                       [size](Engine& e, unsigned blocks, int* data, int* sums, long long*) {
-                           return e.try_run(recursive_reduce_nosync{}, dynpar::shape(blocks, size), data, sums, size);
-                       },
-                       rows);
-    }
-    measure_nested(engine, o, "recursive_reduce2", numbers, expected, true,
-                   [size](Engine& e, unsigned blocks, int* data, int* sums, long long*) {
-                       return e.try_run(recursive_reduce2{}, dynpar::shape(blocks, size / 2), data, sums, size / 2, size);
-                   },
-                   rows);
-    measure_nested(engine, o, "recursive_reduce2_tail", numbers, expected, false,
-                   [size](Engine& e, unsigned blocks, int* data, int* sums, long long*) {
-                       return e.try_run(recursive_reduce2_tail{}, dynpar::shape(blocks, size / 2), data, sums, size / 2,
-                                        size);
-                   },
-                   rows);
-}
 
 // ---- the table
 
@@ -508,7 +367,8 @@ std::string to_csv(const std::vector<row>& rows) {
         char line[400];
         std::snprintf(line, sizeof line, "%u,%s,%s,%s,%.6g,%.6g,%.6g,%.6g,%.4f,%.4f,%u,%u,\"%s\"\n", r.elements,
                       r.type.c_str(), r.kernel.c_str(), r.kind, r.milliseconds.median, r.milliseconds.low,
-                      r.milliseconds.high, r.gb_per_s, r.of_copy, r.of_cub, r.runs, r.wrong_runs, r.judgement().c_str());
+                      r.milliseconds.high, r.gb_per_s, r.of_copy, r.of_cub, r.runs, r.wrong_runs,
+                      r.judgement().c_str());
         text += line;
     }
     return text;
@@ -528,20 +388,7 @@ std::vector<row> measure(const options& o, unsigned elements, nlohmann::json& lo
     const double cub = rows[1].milliseconds.median;
     if constexpr (std::is_same_v<T, int>) {
         if (o.nested_runs != 0 && elements % o.block_size == 0) {  // they halve whole blocks, as published
-#if DYNPAR_HAS_DEVICE_LAUNCH
-            {
-                dynpar::cdp_options on_device;
-                on_device.limits.pending_launches = o.pending_launches;
-                dynpar::cdp_engine engine(on_device);
-                measure_nested_on(engine, o, numbers, reference.sum, rows);
-            }
-#endif
-#if defined(DYNPAR_WITH_QUEUE)
-            {
-                dynpar::queue_engine engine;
-                measure_nested_on(engine, o, numbers, reference.sum, rows);
-            }
-#endif
+            reductions::measure_nested(o, numbers, reference.sum, rows);
         }
     } else {
         // What becomes of the textbooks' loop on a CPU, with a sum of one float.
@@ -572,14 +419,15 @@ int benchmark(const options& o, const std::string& command) {
     dynpar::check(cudaDriverGetVersion(&device.driver), "asking for the driver's version");
     dynpar::check(cudaRuntimeGetVersion(&device.runtime), "asking for the runtime's version");
     const unsigned cub_version[] = {CUB_MAJOR_VERSION, CUB_MINOR_VERSION, CUB_SUBMINOR_VERSION};
-    const std::string cub = std::to_string(cub_version[0]) + "." + std::to_string(cub_version[1]) + "." +
-                            std::to_string(cub_version[2]);
+    const std::string cub =
+        std::to_string(cub_version[0]) + "." + std::to_string(cub_version[1]) + "." + std::to_string(cub_version[2]);
     std::printf("%s, cc %d.%d, L2 %d MiB, CUDA runtime %d, driver %d, CUB %s\n", device.properties.name,
                 device.properties.major, device.properties.minor, device.properties.l2CacheSize >> 20, device.runtime,
                 device.driver, cub.c_str());
-    std::printf("%u runs of each, taking turns, the L2 cache overwritten before each; nested ones %u runs, by the host's "
-                "clock,\npending launches %u. GB/s: each number counted once. of CUB: CUB's time over this one's.\n",
-                o.runs, o.nested_runs, o.pending_launches);
+    std::printf(
+        "%u runs of each, taking turns, the L2 cache overwritten before each; nested ones %u runs, by the host's "
+        "clock,\npending launches %u. GB/s: each number counted once. of CUB: CUB's time over this one's.\n",
+        o.runs, o.nested_runs, o.pending_launches);
 
     std::vector<row> all;
     nlohmann::json loops = nlohmann::json::array();
@@ -591,24 +439,23 @@ int benchmark(const options& o, const std::string& command) {
     if (!o.json.empty()) {
         nlohmann::json results = nlohmann::json::array();
         for (const row& r : all) results.push_back(to_json(r));
-        const nlohmann::json record = {
-            {"benchmark", "reductions"},
-            {"machine", host_name()},
-            {"date", now_utc()},
-            {"command", command},
-            {"gpu", device.properties.name},
-            {"compute_capability",
-             std::to_string(device.properties.major) + "." + std::to_string(device.properties.minor)},
-            {"l2_bytes", device.properties.l2CacheSize},
-            {"cuda_runtime", device.runtime},
-            {"cuda_driver", device.driver},
-            {"cub", cub},
-            {"runs", o.runs},
-            {"nested_runs", o.nested_runs},
-            {"block_size", o.block_size},
-            {"pending_launches", o.pending_launches},
-            {"results", results},
-            {"float_loops_on_cpu", loops}};
+        const nlohmann::json record = {{"benchmark", "reductions"},
+                                       {"machine", host_name()},
+                                       {"date", now_utc()},
+                                       {"command", command},
+                                       {"gpu", device.properties.name},
+                                       {"compute_capability", std::to_string(device.properties.major) + "." +
+                                                                  std::to_string(device.properties.minor)},
+                                       {"l2_bytes", device.properties.l2CacheSize},
+                                       {"cuda_runtime", device.runtime},
+                                       {"cuda_driver", device.driver},
+                                       {"cub", cub},
+                                       {"runs", o.runs},
+                                       {"nested_runs", o.nested_runs},
+                                       {"block_size", o.block_size},
+                                       {"pending_launches", o.pending_launches},
+                                       {"results", results},
+                                       {"float_loops_on_cpu", loops}};
         write_file("--json", o.json, record.dump(2) + "\n");
     }
     if (!o.csv.empty()) write_file("--csv", o.csv, to_csv(all));

@@ -19,9 +19,9 @@ namespace reduction_ladder {
 
 /// What holds for a kernel that does not say otherwise.
 struct kernel_defaults {
-    static constexpr bool as_published = false;         ///< it is wrong, and here because it is in print
-    static constexpr unsigned shared_per_thread = 0;    ///< shared memory, in elements for each thread
-    static constexpr unsigned shared_fixed = 0;         ///< and in elements for each block
+    static constexpr bool as_published = false;       ///< it is wrong, and here because it is in print
+    static constexpr unsigned shared_per_thread = 0;  ///< shared memory, in elements for each thread
+    static constexpr unsigned shared_fixed = 0;       ///< and in elements for each block
 };
 
 /// The numbers of one block: `per_thread` for each of its threads, fewer for the last block. Never none.
@@ -147,7 +147,8 @@ struct neighbored : kernel_defaults {
         const unsigned rank = block.thread_rank();
         // As published, threads beyond the end return here, before a barrier that the others of their block wait at.
         for (unsigned stride = 1; stride < block.num_threads(); stride *= 2) {
-            if (rank % (2 * stride) == 0 && rank + stride < mine.count) mine.numbers[rank] += mine.numbers[rank + stride];
+            if (rank % (2 * stride) == 0 && rank + stride < mine.count)
+                mine.numbers[rank] += mine.numbers[rank + stride];
             block.sync();
         }
         if (rank == 0) sums[block.block_rank()] = mine.numbers[0];

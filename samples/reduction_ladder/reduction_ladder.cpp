@@ -124,9 +124,10 @@ void require_block_size(std::int64_t value) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    samples::command_line command("reduction_ladder",
-                                  "The reductions of the texts on CUDA, from neighboured pairs to coarsened threads: each "
-                                  "as a block kernel that is right for any number of elements, compared with the CPU.");
+    samples::command_line command(
+        "reduction_ladder",
+        "The reductions of the texts on CUDA, from neighboured pairs to coarsened threads: each "
+        "as a block kernel that is right for any number of elements, compared with the CPU.");
     std::string kernel = "all";
     std::string type = "both";
     std::int64_t elements = 1 << 20;
