@@ -27,9 +27,11 @@ struct nvtx_domain {
 class run_range {
 public:
     run_range(const char* engine, text kernel)
-        : range_(nvtx3::event_attributes(std::string(engine) + ": " + std::string(kernel.begin, kernel.length))) {}
+        : name_(std::string(engine) + ": " + std::string(kernel.begin, kernel.length)),
+          range_(nvtx3::event_attributes(name_)) {}
 
 private:
+    std::string name_;
     nvtx3::scoped_range_in<nvtx_domain> range_;
 };
 
