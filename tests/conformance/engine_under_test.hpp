@@ -18,6 +18,7 @@ using engine_under_test = dynpar::host_engine;
 using options_under_test = dynpar::host_options;
 inline constexpr bool has_wait = true;
 inline constexpr bool bounds_pending_launches = true;
+inline constexpr bool has_trace = true;
 #elif DYNPAR_TEST_ENGINE_CDP
 using engine_under_test = dynpar::cdp_engine;
 using options_under_test = dynpar::cdp_options;
@@ -27,11 +28,13 @@ inline constexpr bool has_wait = true;
 inline constexpr bool has_wait = false;
 #endif
 inline constexpr bool bounds_pending_launches = true;
+inline constexpr bool has_trace = true;
 #elif DYNPAR_TEST_ENGINE_QUEUE
 using engine_under_test = dynpar::queue_engine;
 using options_under_test = dynpar::queue_options;
 inline constexpr bool has_wait = true;
 inline constexpr bool bounds_pending_launches = false;  // pending launches live in memory
+inline constexpr bool has_trace = false;
 #else
 #error "define DYNPAR_TEST_ENGINE_HOST, DYNPAR_TEST_ENGINE_CDP or DYNPAR_TEST_ENGINE_QUEUE as 1"
 #endif
