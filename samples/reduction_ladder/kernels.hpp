@@ -145,7 +145,7 @@ struct neighbored : kernel_defaults {
     DYNPAR_FUNCTION void operator()(Block& block, T* numbers, T* sums, unsigned count) const {
         const segment<T> mine = segment_of(block, numbers, count, per_thread);
         const unsigned rank = block.thread_rank();
-        // As published, threads beyond the end return here, before a barrier that the others of their block wait at.
+        // As published, threads beyond the end return here, and those before it still add what lies beyond.
         for (unsigned stride = 1; stride < block.num_threads(); stride *= 2) {
             if (rank % (2 * stride) == 0 && rank + stride < mine.count)
                 mine.numbers[rank] += mine.numbers[rank + stride];
