@@ -117,17 +117,23 @@ __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth)
     }
 }
 
-__device__ inline void note_begin(text kernel, unsigned depth) {
+/// All threads of a warp that belong to the block: none goes on, perhaps to break, before the host can know of it.
+__device__ inline void note_begin(text kernel, unsigned depth, unsigned threads_here) {
     warp_state& warp = this_warp();
     const unsigned place = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin) >> 3) % warp_state::noted_capacity;
     const unsigned long long bit = 1ull << min(depth, 63u);  // deeper ones share the last
-    if (warp.noted[place] == kernel.begin && (warp.noted_depths[place] & bit) != 0) return;
-    if (warp.noted[place] != kernel.begin) {
-        warp.noted[place] = kernel.begin;
-        warp.noted_depths[place] = 0;
+    if (look(warp.noted[place]) == kernel.begin && (look(warp.noted_depths[place]) & bit) != 0) return;
+    const unsigned these = threads_here >= warp_size ? all_lanes : (1u << threads_here) - 1;
+    __syncwarp(these);
+    if (lane_rank() == 0) {
+        if (warp.noted[place] != kernel.begin) {
+            warp.noted[place] = kernel.begin;
+            warp.noted_depths[place] = 0;
+        }
+        warp.noted_depths[place] |= bit;
+        note_begin_anew(kernel, min(depth, 63u));
     }
-    warp.noted_depths[place] |= bit;
-    note_begin_anew(kernel, min(depth, 63u));
+    __syncwarp(these);
 }
 
 __device__ inline status check_shape(const shape& s, unsigned most_threads) {
@@ -870,7 +876,7 @@ struct entry_points {
     static __device__ block_outcome wide(wide_task task, std::uint32_t rank) {
         const bool on_warp = (task.info & info::width_mask) == info::on_warp;
         wide_block block(task, rank, on_warp ? lane_rank() : threadIdx.x, kernel_name<Kernel>());
-        if (block.thread_rank() == 0) note_begin(kernel_name<Kernel>(), block.depth());
+        note_begin(kernel_name<Kernel>(), block.depth(), on_warp ? task.threads : task.threads - threadIdx.x / warp_size * warp_size);
         enter(block, task);
         return block.outcome();
     }

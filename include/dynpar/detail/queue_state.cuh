@@ -153,6 +153,7 @@ struct warp_state {
     std::uint32_t lane_base, wide_base;  // what it has launched lies from here upwards
     int depth;                           // of the shallowest block that waits in it; -1: nothing does
     unsigned level;                      // frames below
+    arena_index awaited;                 // a record that it waits for
     arena_index own;                     // the wide block's own record, once it needs one
     unsigned own_accounted;              // 1: it counts the block itself and children in streams; 2: and those before a wait()
     unsigned char* shared_memory;        // of the wide block

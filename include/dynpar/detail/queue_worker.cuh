@@ -206,7 +206,7 @@ struct frame_guard {
     }
 };
 
-__device__ bool nested_step(int depth);  // below
+__device__ bool nested_step(int depth, arena_index awaited);  // below
 
 /// All lanes of a round in which some wait, those that have returned among them (`own` is 0). True for a lane whose children are
 /// complete.
@@ -216,7 +216,9 @@ __device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t
     if (run_stopped()) done = own != 0;
     if (!__any_sync(all_lanes, done)) {
         const unsigned shallowest = __reduce_min_sync(all_lanes, own != 0 ? depth : ~0u);
-        if (!nested_step(static_cast<int>(shallowest))) __nanosleep(100);
+        const unsigned waits = __ballot_sync(all_lanes, own != 0);
+        const arena_index awaited = __shfl_sync(all_lanes, own, __ffs(static_cast<int>(waits)) - 1);
+        if (!nested_step(static_cast<int>(shallowest), awaited)) __nanosleep(100);
     }
     return done;
 }
@@ -283,7 +285,7 @@ __device__ __noinline__ inline void wait_on_warp(arena_index grid, std::uint32_t
     }
     __syncwarp();
     while (__shfl_sync(all_lanes, look(at<grid_record>(own)->pending) != 1 && !run_stopped(), 0)) {
-        if (!nested_step(static_cast<int>(depth))) __nanosleep(100);
+        if (!nested_step(static_cast<int>(depth), own)) __nanosleep(100);
     }
     __threadfence();
     __syncwarp();
@@ -381,7 +383,7 @@ __device__ __noinline__ inline void wait_on_block(arena_index grid, std::uint32_
         }
         __syncthreads();
         while (__shfl_sync(all_lanes, look(at<grid_record>(own)->pending) != 1 && !run_stopped(), 0)) {
-            if (!nested_step(static_cast<int>(depth))) __nanosleep(100);
+            if (!nested_step(static_cast<int>(depth), own)) __nanosleep(100);
         }
         __threadfence();
     }
@@ -457,14 +459,16 @@ __device__ inline bool withdraw() {
     return false;
 }
 
-/// All lanes together: runs a block task if the other warps come soon.
-__device__ inline bool try_block_task(unsigned patience) {
+/// All lanes together: runs a block task if the other warps come soon. A warp that has nothing better to do is patient: were many
+/// to come and go, they would hardly ever be there at the same time. It leaves when what it waits for is complete.
+__device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0) {
     bool joined = false;
     if (lane_rank() == 0 && block_task_wanted()) {
         offer_to_join();
         for (unsigned i = 0; i < patience && !joined; ++i) {
             joined = all_have_joined();
             if (!joined) __nanosleep(50);
+            if (awaited != 0 && (look(at<grid_record>(awaited)->pending) == 1 || run_stopped())) break;
         }
         if (!joined) joined = !withdraw();
     }
@@ -856,20 +860,29 @@ __device__ inline bool step() {
             return true;
         }
         if (bring_up<lane_task>(warp.depth) || bring_up<wide_task>(warp.depth)) return true;
-        return try_block_task(16);
+        return try_block_task(256, warp.awaited);
     }
     return false;
 }
 
-/// One step on top of a frame whose shallowest waiting block has this depth.
-__device__ __noinline__ inline bool nested_step(int depth) {
+__device__ inline void check_deadline() {
+    if (engine().deadline_nanoseconds != 0 && nanoseconds() - look(engine().control->begun_at) > engine().deadline_nanoseconds) {
+        stop_run(deadline_passed);
+    }
+}
+
+/// One step on top of a frame whose shallowest waiting block has this depth, and one of whose records is `awaited`.
+__device__ __noinline__ inline bool nested_step(int depth, arena_index awaited) {
     warp_state& warp = this_warp();
     const int outer_depth = warp.depth;
+    const arena_index outer_awaited = warp.awaited;
     flush_deferred();
     __syncwarp();
     if (lane_rank() == 0) {
         warp.depth = depth;
+        warp.awaited = awaited;
         ++warp.level;
+        check_deadline();
         if (threadIdx.x == 0) accept_block_gift();
         if (threadIdx.x == 0) share_block_tasks();
     }
@@ -880,6 +893,7 @@ __device__ __noinline__ inline bool nested_step(int depth) {
     __syncwarp();
     if (lane_rank() == 0) {
         warp.depth = outer_depth;
+        warp.awaited = outer_awaited;
         --warp.level;
     }
     __syncwarp();
@@ -966,10 +980,7 @@ __device__ __noinline__ inline bool find_work() {
                 if (pause < 200) pause *= 2;
             }
             if (found != nothing && offered && !withdraw()) found = block_task;  // the gift waits in its slot, or on the stack
-            if (engine().deadline_nanoseconds != 0 && tries % 64 == 63 &&
-                nanoseconds() - look(control.begun_at) > engine().deadline_nanoseconds) {
-                stop_run(deadline_passed);
-            }
+            if (tries % 64 == 63) check_deadline();
         }
         if (found == over && offered && !withdraw()) found = block_task;  // they count on us; it will not take long
     }
@@ -997,10 +1008,7 @@ __device__ __noinline__ inline void work() {
             unsigned stop = 0;
             if (steps % (16 * share_every) == 0 && lane_rank() == 0) {
                 stop = look(engine().control->stop);
-                if (engine().deadline_nanoseconds != 0 &&
-                    nanoseconds() - look(engine().control->begun_at) > engine().deadline_nanoseconds) {
-                    stop_run(deadline_passed);
-                }
+                check_deadline();
             }
             if (__shfl_sync(all_lanes, stop, 0) != 0) return;
         }
