@@ -95,6 +95,7 @@ __device__ inline void finish_run() {
     control.grids = 0;
     control.abandoned = 0;
     control.traced = 0;
+    control.begun_at = 0;
     control.begun_count = 0;
     for (ring_counters* ring : {&control.warp_ring, &control.block_ring}) {
         ring->given = stopped ? 0 : look(ring->given);

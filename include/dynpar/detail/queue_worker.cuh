@@ -866,9 +866,9 @@ __device__ inline bool step() {
 }
 
 __device__ inline void check_deadline() {
-    if (engine().deadline_nanoseconds != 0 && nanoseconds() - look(engine().control->begun_at) > engine().deadline_nanoseconds) {
-        stop_run(deadline_passed);
-    }
+    if (engine().deadline_nanoseconds == 0) return;
+    const unsigned long long begun_at = look(engine().control->begun_at);  // 0: the first worker block has not begun yet
+    if (begun_at != 0 && nanoseconds() - begun_at > engine().deadline_nanoseconds) stop_run(deadline_passed);
 }
 
 /// One step on top of a frame whose shallowest waiting block has this depth, and one of whose records is `awaited`.
