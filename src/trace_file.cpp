@@ -134,8 +134,8 @@ public:
             g.parent = number32(0, i);  // a grid is launched after its parent
             g.continues = number32(1, i);
             g.stream = number32(2, grid_record::none);
-            g.kernel = kernels.empty() ? "" : kernels[field(3, kernels.size())];
-            g.shape = shapes.empty() ? shape() : shapes[field(4, shapes.size())];
+            g.kernel = kernels[field(3, kernels.size())];
+            g.shape = shapes[field(4, shapes.size())];
             g.depth = static_cast<std::uint32_t>(field(5, UINT32_MAX));
             g.status = status_of(row[6], where);
             g.processor = number32(7, grid_record::none);

@@ -1,0 +1,332 @@
+// Traces written, saved, read back, summed up and compared: dynpar::trace, with traces of the host engine and made-up ones.
+#include <dynpar/chrome_trace.hpp>
+#include <dynpar/dynpar.hpp>
+#include <dynpar/graphviz.hpp>
+#include <dynpar/recommendation.hpp>
+#include <dynpar/trace_comparison.hpp>
+#include <dynpar/trace_file.hpp>
+#include <dynpar/trace_page.hpp>
+#include <dynpar/trace_statistics.hpp>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using dynpar::grid_record;
+using dynpar::trace;
+
+/// A grid that ran: launched, begun and ended one after another.
+grid_record grid(std::uint32_t parent, const char* kernel, std::uint32_t depth, std::uint64_t launched, std::uint64_t begun,
+                 std::uint64_t ended) {
+    grid_record g;
+    g.parent = parent;
+    g.kernel = kernel;
+    g.depth = depth;
+    g.launched = launched;
+    g.begun = begun;
+    g.ended = ended;
+    g.processor = 0;
+    g.shape = dynpar::shape(1, 32);
+    g.engine = dynpar::engine_kind::host;
+    return g;
+}
+
+void add(trace& t, grid_record g) {
+    g.id = static_cast<std::uint32_t>(t.grids.size());
+    t.grids.push_back(std::move(g));
+}
+
+/// A trace with all there can be in one: children, a continuation, a stream, a lost launch, a grid without its parent.
+trace small_trace() {
+    constexpr std::uint32_t none = grid_record::none;
+    trace t;
+    t.engine = "host";
+    t.device = "CPU \"0\" <&>";
+    t.nanoseconds = 10000;
+    t.missing = 2;
+    add(t, grid(none, "root", 0, 0, 100, 5000));
+    add(t, grid(0, "child", 1, 200, 1000, 3000));
+    add(t, grid(0, "child", 1, 300, 2000, 4000));
+    t.grids.back().stream = 3;
+    grid_record then = grid(none, "after", 0, 400, 6000, 7000);
+    then.continues = 0;
+    add(t, then);
+    grid_record lost = grid(0, "child", 1, 500, grid_record::never, grid_record::never);
+    lost.status = dynpar::status::pending_launches_exceeded;
+    lost.processor = none;
+    add(t, lost);
+    add(t, grid(none, "stray", 4, 600, 700, 800));
+    return t;
+}
+
+std::string saved(const trace& t) {
+    std::ostringstream out;
+    dynpar::write_trace(out, t, dynpar::trace_format::saved);
+    return out.str();
+}
+
+std::string tree(const trace& t) {
+    std::ostringstream out;
+    dynpar::print_tree(out, t);
+    return out.str();
+}
+
+trace read(const std::string& text) {
+    std::istringstream in(text);
+    return dynpar::read_trace(in, "t.dynpar.json");
+}
+
+std::string error_of(const std::string& text) {
+    try {
+        read(text);
+    } catch (const dynpar::trace_file_error& e) {
+        return e.what();
+    }
+    return "no error";
+}
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+    const std::size_t at = text.find(what);
+    REQUIRE(at != text.npos);
+    return text.replace(at, what.size(), by);
+}
+
+}  // namespace
+
+TEST_CASE("saved trace: what is read back is what was written") {
+    const trace before = small_trace();
+    const trace after = read(saved(before));
+    CHECK(after.engine == before.engine);
+    CHECK(after.device == before.device);
+    CHECK(after.nanoseconds == before.nanoseconds);
+    CHECK(after.missing == before.missing);
+    REQUIRE(after.grids.size() == before.grids.size());
+    for (std::size_t i = 0; i < before.grids.size(); ++i) {
+        const grid_record& a = after.grids[i];
+        const grid_record& b = before.grids[i];
+        CHECK(a.id == b.id);
+        CHECK(a.parent == b.parent);
+        CHECK(a.continues == b.continues);
+        CHECK(a.stream == b.stream);
+        CHECK(a.depth == b.depth);
+        CHECK(a.processor == b.processor);
+        CHECK(a.engine == b.engine);
+        CHECK(a.status == b.status);
+        CHECK(a.shape == b.shape);
+        CHECK(a.kernel == b.kernel);
+        CHECK(a.launched == b.launched);
+        CHECK(a.begun == b.begun);
+        CHECK(a.ended == b.ended);
+    }
+    CHECK(saved(after) == saved(before));
+}
+
+TEST_CASE("saved trace: an empty one, too") {
+    CHECK(read(saved(trace{})).grids.empty());
+    CHECK(tree(trace{}).empty());
+}
+
+TEST_CASE("saved trace: a file that is none, or contradicts itself, is refused in one line that says what is wrong") {
+    const std::string good = saved(small_trace());
+    CHECK(error_of("") == "t.dynpar.json: is no JSON (at byte 1); give a file written with the ending .dynpar.json");
+    CHECK(error_of(good.substr(0, good.size() / 2)).find("t.dynpar.json: is no JSON (at byte ") == 0);
+    CHECK(error_of("[]") == "t.dynpar.json: is no saved trace; give a file written with the ending .dynpar.json");
+    CHECK(error_of("{\"traceEvents\":[]}").find("(this is a trace for Chrome, which cannot be read back)") != std::string::npos);
+    CHECK(error_of(replaced(good, "\"version\": 1", "\"version\": 2")) ==
+          "t.dynpar.json: has version 2 of the format, and this program reads version 1; use the dynpar-trace of the dynpar that wrote it");
+    CHECK(error_of(replaced(good, "\"version\": 1", "\"version\": \"1\"")) == "t.dynpar.json: version: \"1\" is out of range");
+    CHECK(error_of(replaced(good, "\"missing\": 2,", "")) == "t.dynpar.json: missing: is missing");
+    CHECK(error_of(replaced(good, "[0,null,null,1,0,1,", "[1,null,null,1,0,1,")) ==
+          "t.dynpar.json: grid 1: parent: 1 is out of range");
+    CHECK(error_of(replaced(good, "[0,null,null,1,0,1,", "[0,null,null,9,0,1,")) ==
+          "t.dynpar.json: grid 1: kernel: 9 is out of range");
+    CHECK(error_of(replaced(good, "[0,null,null,1,0,1,", "[0,null,null,1,0,-1,")) ==
+          "t.dynpar.json: grid 1: depth: -1 is out of range");
+    CHECK(error_of(replaced(good, "[0,null,null,1,0,1,", "[0,null,1,0,1,")) == "t.dynpar.json: grid 1: has not 11 fields");
+    CHECK(error_of(replaced(good, "\"success\"", "\"succes\"")) == "t.dynpar.json: grid 0: status: \"succes\" is none of dynpar's");
+    CHECK(error_of(replaced(good, "[[1,1,1,32,1,1,0,0]]", "[[1,1,1,32]]")) == "t.dynpar.json: shapes: holds what has not 8 numbers");
+}
+
+TEST_CASE("saved trace: no kernels for a grid is refused") {
+    const std::string good = saved(small_trace());
+    const std::size_t begin = good.find("\"kernels\": [") + 12;
+    std::string none = good;
+    none.erase(begin, good.find(']', begin) - begin);
+    CHECK(error_of(none) == "t.dynpar.json: grid 0: kernel: 0 is out of range");
+}
+
+TEST_CASE("formats: the file's name tells, and a name that tells none is refused") {
+    CHECK(dynpar::format_of("a/b.dynpar.json") == dynpar::trace_format::saved);
+    CHECK(dynpar::format_of("b.json") == dynpar::trace_format::chrome);
+    CHECK(dynpar::format_of("b.dot") == dynpar::trace_format::dot);
+    CHECK(dynpar::format_of("b.txt") == dynpar::trace_format::tree);
+    if (dynpar::has_trace_page()) {
+        CHECK(dynpar::format_of("b.html") == dynpar::trace_format::page);
+    } else {
+        CHECK_THROWS_WITH_AS(dynpar::format_of("b.html"),
+                             "b.html: this build of dynpar writes no pages: d3 was not found when it was configured; install Debian's "
+                             "libjs-d3 and configure again, or give a name that ends with .json",
+                             dynpar::trace_file_error);
+    }
+    for (const char* name : {"", "b", "json", ".json", "b.JSON", "b.json.gz"}) {
+        CHECK_THROWS_AS(dynpar::format_of(name), dynpar::trace_file_error);
+    }
+    CHECK_THROWS_AS(dynpar::write_trace("no/such/folder/t.dot", trace{}), dynpar::trace_file_error);
+    CHECK_THROWS_AS(dynpar::read_trace(std::string("no-such.dynpar.json")), dynpar::trace_file_error);
+    CHECK_THROWS_AS(dynpar::read_trace(std::string("/")), dynpar::trace_file_error);
+}
+
+TEST_CASE("tree: continuations, lost launches, grids without a parent, and what found no room") {
+    CHECK(tree(small_trace()) ==
+          "root <<<1, 32>>>\n"
+          "├─ child <<<1, 32>>>  x 2\n"
+          "├─ then after <<<1, 32>>>\n"
+          "└─ child <<<1, 32>>>  LOST: pending_launches_exceeded\n"
+          "(launched by grids that are not in the trace)\n"
+          "└─ stray <<<1, 32>>>\n"
+          "(2 more grids were launched: there was no room for them in the trace)\n");
+}
+
+TEST_CASE("tree: a nesting of a million needs no C++ stack, and a long recursion is one line") {
+    trace t;
+    for (std::uint32_t i = 0; i < 1000000; ++i) add(t, grid(i == 0 ? grid_record::none : i - 1, "chain", i, i, i, i));
+    CHECK(tree(t) == "chain <<<1, 32>>>  and so on, 1000000 levels, each launched by the one above\n");
+
+    // Levels that are not alike have a line each, and the indentation stops growing.
+    for (std::size_t i = 0; i < t.grids.size(); ++i) t.grids[i].shape = dynpar::shape(static_cast<unsigned>(i % 7 + 1), 32);
+    const std::string text = tree(t);
+    CHECK(std::count(text.begin(), text.end(), '\n') == 1000000);
+    CHECK(text.find("└─ (level 999999) chain <<<1, 32>>>\n") != text.npos);
+    std::ostringstream dot;
+    dynpar::write_dot(dot, t);
+    t.grids.resize(50000);
+    std::ostringstream chrome;
+    dynpar::write_chrome_trace(chrome, t);
+    CHECK(chrome.str().size() > 50000);
+}
+
+TEST_CASE("tree: a million siblings are one line") {
+    trace t;
+    add(t, grid(grid_record::none, "root", 0, 0, 0, 9));
+    for (std::uint32_t i = 1; i < 1000000; ++i) add(t, grid(0, "child", 1, 1, 2, 3));
+    CHECK(tree(t) == "root <<<1, 32>>>\n└─ child <<<1, 32>>>  x 999999\n");
+}
+
+TEST_CASE("statistics: counts, latencies and durations by kernel and depth") {
+    trace t;
+    add(t, grid(grid_record::none, "root", 0, 0, 10, 1000));
+    for (std::uint64_t i = 1; i <= 100; ++i) add(t, grid(0, "child", 1, 100, 100 + i, 100 + 3 * i));
+    grid_record lost = grid(0, "child", 1, 500, grid_record::never, grid_record::never);
+    lost.status = dynpar::status::out_of_memory;
+    add(t, lost);
+    const std::vector<dynpar::grid_statistics> all = dynpar::statistics(t);
+    REQUIRE(all.size() == 2);
+    CHECK(all[0].kernel == "root");
+    CHECK(all[0].count == 1);
+    CHECK(all[0].latency.median == 10);
+    CHECK(all[0].duration.most == 990);
+    CHECK(all[1].kernel == "child");
+    CHECK(all[1].depth == 1);
+    CHECK(all[1].count == 100);
+    CHECK(all[1].lost == 1);
+    CHECK(all[1].latency.median == 50);
+    CHECK(all[1].latency.p95 == 95);
+    CHECK(all[1].latency.most == 100);
+    CHECK(all[1].duration.median == 100);
+    CHECK(all[1].duration.total == 2 * 5050);
+}
+
+TEST_CASE("nested ends: a grid's slice reaches to the end of the last grid below it, continuations of its own left out") {
+    const std::vector<std::uint64_t> ends = dynpar::nested_ends(small_trace());
+    CHECK(ends == std::vector<std::uint64_t>{5000, 3000, 4000, 7000, grid_record::never, 800});
+}
+
+TEST_CASE("comparison: what got slower, what was added, what went") {
+    trace before;
+    add(before, grid(grid_record::none, "root", 0, 0, 0, 100000));
+    add(before, grid(0, "same", 1, 0, 10, 50010));
+    add(before, grid(0, "slow", 1, 0, 10, 50010));
+    add(before, grid(0, "gone", 1, 0, 10, 20));
+    trace after = before;
+    after.grids[2].ended += 50000;
+    after.grids[3].kernel = "new";
+    using kind = dynpar::trace_difference::kind;
+    const auto differences = dynpar::compare(before, after);
+    REQUIRE(differences.size() == 5);
+    CHECK(differences[0].what == kind::slower);
+    CHECK(differences[0].after.kernel == "slow");
+    CHECK(differences[1].what == kind::added);
+    CHECK(differences[1].after.kernel == "new");
+    CHECK(differences[2].what == kind::removed);
+    CHECK(differences[2].before.kernel == "gone");
+    CHECK(differences[3].what == kind::same);
+    CHECK(dynpar::compare(before, after, 1.5)[0].what == kind::added);  // 100 % slower is within 150 %
+
+    std::ostringstream text;
+    dynpar::print_comparison(text, before, after);
+    CHECK(text.str().find("slower  slow at depth 1: duration 50 us -> 100 us (+100 %)") != std::string::npos);
+    CHECK(text.str().find("added   new at depth 1: 1 grid, duration 10 ns") != std::string::npos);
+    CHECK(text.str().find("removed gone at depth 1: 1 grid") != std::string::npos);
+    CHECK(text.str().find("unchanged: 2 kernels at their depths") != std::string::npos);
+}
+
+TEST_CASE("graphviz: launches are solid, continuations dashed, and names may hold anything") {
+    std::ostringstream out;
+    dynpar::write_dot(out, small_trace());
+    const std::string text = out.str();
+    CHECK(text.find("host [shape=ellipse, label=\"host engine on CPU \\\"0\\\" <&>\"];") != text.npos);
+    CHECK(text.find("[label=\"x 2\", style=solid];") != text.npos);
+    CHECK(text.find("[style=dashed];") != text.npos);
+    CHECK(text.find("LOST: pending_launches_exceeded\", color=red, fontcolor=red];") != text.npos);
+    CHECK(text.find("2 more grids were launched") != text.npos);
+}
+
+TEST_CASE("recommendation: a limit for each thing that was needed, as TOML with notes and costs") {
+    dynpar::run_needs needs;
+    needs.nesting_depth = 8;
+    needs.sync_depth = 3;
+    needs.pending_launches = 5000;
+    needs.live_bytes = 100;
+    const auto cost = [](const dynpar::recommended_limit& limit) {
+        return limit.name == "pending_launches" ? std::string("18 MiB") : std::string();
+    };
+    CHECK(dynpar::to_toml(dynpar::recommend(needs, "host"), cost) ==
+          "[limits]\n"
+          "sync_depth = 3\n"
+          "pending_launches = 5000   # 18 MiB\n"
+          "nesting_depth = 8\n");
+    needs.sync_depth.reset();
+    needs.pending_launches = 4;
+    const std::string cdp = dynpar::to_toml(dynpar::recommend(needs, "cdp"));
+    CHECK(cdp.find("sync_depth") == cdp.npos);
+    CHECK(cdp.find("pending_launches = 32     # the GPU gives 32, its least; 4 would do\n") != cdp.npos);
+    CHECK(cdp.find("heap_bytes = 4194304      # 100 bytes were live;") != cdp.npos);
+    needs.pending_launches = 0;  // no launch at all: the limit has no value as small as that
+    CHECK(dynpar::to_toml(dynpar::recommend(needs, "host")) == "[limits]\nnesting_depth = 8\n");
+}
+
+TEST_CASE("times for people") {
+    CHECK(dynpar::time_text(0) == "0 ns");
+    CHECK(dynpar::time_text(999) == "999 ns");
+    CHECK(dynpar::time_text(1250) == "1.25 us");
+    CHECK(dynpar::time_text(1250000) == "1.25 ms");
+    CHECK(dynpar::time_text(2500000000) == "2.50 s");
+}
+
+TEST_CASE("trace page: a build without d3 says so") {
+    std::ostringstream out;
+    if (dynpar::has_trace_page()) {
+        trace t = small_trace();
+        t.grids[1].kernel = "</script><b>";
+        dynpar::write_trace_page(out, t);
+        CHECK(out.str().find("</script><b>") == std::string::npos);
+        CHECK(out.str().find("/*{") == std::string::npos);
+    } else {
+        CHECK_THROWS_AS(dynpar::write_trace_page(out, trace{}), std::runtime_error);
+    }
+}
