@@ -13,6 +13,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <dynpar/atomic.hpp>
@@ -82,25 +83,31 @@ DYNPAR_FUNCTION inline word count_queens(unsigned all, unsigned columns, unsigne
     }
     return found;
 }
+// Eight bytes, and eight of the kernel: what a small task has room for.
+struct board {
+    unsigned short columns, left, right;
+    unsigned char size, serial_rows;
+};
 struct queens {
     word* solutions;
-    unsigned all;
-    int serial_rows;
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, unsigned columns, unsigned left, unsigned right) const {
+    DYNPAR_FUNCTION void operator()(Block& block, board b) const {
+        const unsigned all = (1u << b.size) - 1, columns = b.columns, left = b.left, right = b.right;
         if (columns == all) {
             dynpar::atomic_add(solutions, word{1});
             return;
         }
         int rows_left = 0;
         for (unsigned rest = all & ~columns; rest != 0; rest &= rest - 1) ++rows_left;
-        if (rows_left <= serial_rows) {
+        if (rows_left <= b.serial_rows) {
             if (const word found = count_queens(all, columns, left, right); found != 0) dynpar::atomic_add(solutions, found);
             return;
         }
         for (unsigned open = all & ~(columns | left | right); open != 0; open &= open - 1) {
             const unsigned place = open & (0u - open);
-            block.launch(*this, shape(1, 1), columns | place, (left | place) << 1, (right | place) >> 1);
+            block.launch(*this, shape(1, 1),
+                         board{static_cast<unsigned short>(columns | place), static_cast<unsigned short>((left | place) << 1),
+                               static_cast<unsigned short>((right | place) >> 1), b.size, b.serial_rows});
         }
     }
 };
@@ -296,9 +303,9 @@ int main(int argc, char** argv) try {
                   [&] { return start(fib{}, shape(1, 1), out.data(), n); }, [&] { return out.to_vector()[0] == fib_of(n); });
     }
     for (const auto& [n, serial, solutions] : {std::tuple<int, int, word>{14, 0, 365596}, {15, 9, 2279184}, {16, 9, 14772512}}) {
-        const queens kernel{out.data(), (1u << n) - 1, serial};
+        const board empty{0, 0, 0, static_cast<unsigned char>(n), static_cast<unsigned char>(serial)};
         b.measure("N-Queens " + std::to_string(n) + (serial == 0 ? ", every node a task" : ", last 9 rows serial"), clear,
-                  [&] { return start(kernel, shape(1, 1), 0u, 0u, 0u); }, [&, s = solutions] { return out.to_vector()[0] == s; });
+                  [&] { return start(queens{out.data()}, shape(1, 1), empty); }, [&, s = solutions] { return out.to_vector()[0] == s; });
     }
 
     {

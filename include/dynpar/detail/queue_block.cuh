@@ -378,10 +378,11 @@ public:
             }
         }
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
-            if (is_simple_on_warp(s, most_threads<Kernel>())) {
+            const bool on_lane = payload_bytes<Kernel, Args...> > sizeof(lane_arguments) && is_simple(s);
+            if (on_lane || is_simple_on_warp(s, most_threads<Kernel>())) {
                 wide_task task{};
-                task.entry = &entry_points<Kernel, Args...>::wide;
-                task.info = (depth() + 1) | info::on_warp;
+                task.entry = on_lane ? &entry_points<Kernel, Args...>::wide_lane : &entry_points<Kernel, Args...>::wide;
+                task.info = (depth() + 1) | (on_lane ? info::on_lane : info::on_warp);
                 task.threads = s.malleable ? min(s.threads.x, engine().malleable_threads) : s.threads.x;
                 task.last = 1;
                 memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);

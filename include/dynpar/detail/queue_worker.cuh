@@ -23,20 +23,11 @@ __device__ __noinline__ inline meeting meet(meeting why) {
     return waits != 0 ? waiting : barriers != 0 ? at_barrier : returned;
 }
 
-__device__ inline bool any_thread(bool condition) {  // of the worker block; threads of a warp may come one by one
-    unsigned result;
-    asm volatile(
-        "{\n\t.reg .pred p, q;\n\tsetp.ne.u32 p, %1, 0;\n\tbarrier.cta.red.or.pred q, 0, p;\n\tselp.u32 %0, 1, 0, q;\n\t}"
-        : "=r"(result)
-        : "r"(static_cast<unsigned>(condition))
-        : "memory");
-    return result != 0;
-}
-
 /// Of a worker block.
 __device__ __noinline__ inline meeting meet_block(meeting why) {
-    if (!any_thread(why != returned)) return returned;
-    return any_thread(why == waiting) ? waiting : at_barrier;
+    __syncwarp();  // its threads may come one by one; the block's barrier wants whole warps
+    if (__syncthreads_or(why != returned) == 0) return returned;
+    return __syncthreads_or(why == waiting) != 0 ? waiting : at_barrier;
 }
 
 // ---- Completion
@@ -44,7 +35,9 @@ __device__ __noinline__ inline meeting meet_block(meeting why) {
 /// Tells the others what this warp has put off, after its writes. All lanes together.
 __device__ inline void flush_deferred() {
     warp_state& warp = this_warp();
-    if (warp.deferred == 0) return;
+    const bool nothing = warp.deferred == 0;
+    __syncwarp();  // all have read it before one writes it
+    if (nothing) return;
     __threadfence();
     __syncwarp();
     if (lane_rank() == 0) {
@@ -60,7 +53,9 @@ __device__ inline void flush_deferred() {
 /// in this warp's own stack. Whoever lets others see that stack flushes first.
 __device__ inline void count_later(arena_index grid, int change) {
     warp_state& warp = this_warp();
-    if (warp.deferred_grid != grid) {
+    const bool another = warp.deferred_grid != grid;
+    __syncwarp();
+    if (another) {
         flush_deferred();
         if (lane_rank() == 0) warp.deferred_grid = grid;
     }
@@ -745,7 +740,7 @@ __device__ inline void run_lanes(std::uint32_t available) {
 
 /// The wide task on the top of the stack, or as many blocks of it as a warp runs at a time.
 template <bool Nested>
-__device__ inline void run_wide() {
+__device__ inline void run_wide(std::uint32_t available_tasks) {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     wide_task task;
@@ -770,9 +765,7 @@ __device__ inline void run_wide() {
     std::uint32_t count = blocks;
     if (task.first + 1 == task.last) {
         // Grids of one block each: as many as lie on top of each other.
-        const std::uint32_t available = warp.wide_top - warp.wide_bottom;
-        const std::uint32_t here = Nested ? min(available, warp.wide_top - warp.wide_base) : available;
-        bool alike = lane < here;
+        bool alike = lane < available_tasks;
         if (alike) {
             copy_task(task, slot<wide_task>(warp.wide_top - 1 - lane));
             alike = (task.info & info::width_mask) == info::on_lane && task.first + 1 == task.last;
@@ -800,11 +793,21 @@ __device__ inline void run_wide() {
     run_round<Nested>(have, task.grid, task.info, [&] { return task.entry(task, rank); });
 }
 
-/// Tasks of a stack that may run now: in a nested step only what the waiting frame or its descendants launched.
+/// How many tasks from the top of a stack may run now. In a nested step those that are deeper than what waits, at most 32: not all
+/// that lies on top is, since a gift may have come from anywhere. All lanes together.
 template <class Task, bool Nested>
 __device__ inline std::uint32_t available() {
     using stack = own_stack<Task>;
-    return stack::top() - (Nested ? stack::base() : stack::bottom());
+    const std::uint32_t count = stack::top() - stack::bottom();
+    if constexpr (Nested) {
+        if (count == 0) return 0;
+        const unsigned lane = lane_rank();
+        const bool may_run = lane < count && static_cast<int>(slot<Task>(stack::top() - 1 - lane).info & info::depth_mask) >
+                                                 this_warp().depth;
+        const unsigned others = ~__ballot_sync(all_lanes, may_run);
+        return others == 0 ? warp_size : static_cast<std::uint32_t>(__ffs(static_cast<int>(others))) - 1;
+    }
+    return count;
 }
 
 /// In a nested step with nothing else to do: looks further down the stack for a task that is deeper than what waits. That alone
@@ -828,7 +831,6 @@ __device__ inline bool bring_up(int deeper_than) {
             copy_task(down, slot<Task>(top - 1));
             copy_task(slot<Task>(from), down);
             copy_task(slot<Task>(top - 1), up);
-            stack::base() = top - 1;
         }
         __syncwarp();
         return true;
@@ -848,8 +850,8 @@ __device__ inline bool step() {
         run_lanes<Nested>(lanes);
         return true;
     }
-    if (available<wide_task, Nested>() != 0) {
-        run_wide<Nested>();
+    if (const std::uint32_t wides = available<wide_task, Nested>(); wides != 0) {
+        run_wide<Nested>(wides);
         return true;
     }
     if (warp.spilled_lanes != 0 && unspill<lane_task>()) return true;
