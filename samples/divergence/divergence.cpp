@@ -85,7 +85,7 @@ std::optional<double> run_long_branches(Engine& engine, const options& o, const 
                   to_string(o.shape()).c_str(), time_to_string(time).c_str(),
                   !samples::runs_on_gpu<Engine> ? "no warps on this engine"
                   : *fewest == *most            ? std::to_string(*most).c_str()
-                                     : (std::to_string(*fewest) + " to " + std::to_string(*most)).c_str());
+                                                : (std::to_string(*fewest) + " to " + std::to_string(*most)).c_str());
     command.say(line);
     return time;
 }
@@ -130,9 +130,10 @@ int run(Engine& engine, const options& o, const samples::command_line& command) 
 }  // namespace
 
 int main(int argc, char** argv) {
-    samples::command_line command("divergence",
-                                  "Branches inside a warp: the texts' mathKernel1 to 4, and branches long enough that "
-                                  "their divergence can be seen. On a GPU the kernels run as plain __global__ kernels.");
+    samples::command_line command(
+        "divergence",
+        "Branches inside a warp: the texts' mathKernel1 to 4, and branches long enough that "
+        "their divergence can be seen. On a GPU the kernels run as plain __global__ kernels.");
     std::int64_t elements = 1 << 20;
     std::int64_t block_size = 64;
     std::int64_t steps = 1000;

@@ -21,20 +21,20 @@ constexpr unsigned warp_size = 32;
 
 /// The block shapes: the texts' in their order, the text's example of 40 x 2 threads, and some that it warns of.
 constexpr unsigned block_shapes[][2] = {
-    {32, 32}, {32, 16}, {16, 32}, {16, 16},                      // the first four measured
-    {64, 2}, {64, 4}, {64, 8}, {128, 2}, {128, 4}, {128, 8},     // "exposing more parallelism"
-    {256, 2}, {256, 4}, {256, 8},                                // the last one cannot be
-    {128, 1}, {256, 1},                                          // the texts' best
-    {40, 2}, {8, 8}, {4, 8}, {1, 256}, {512, 1}, {1024, 1},      // not measured there
+    {32, 32}, {32, 16}, {16, 32}, {16, 16},                       // the first four measured
+    {64, 2},  {64, 4},  {64, 8},  {128, 2}, {128, 4}, {128, 8},   // "exposing more parallelism"
+    {256, 2}, {256, 4}, {256, 8},                                 // the last one cannot be
+    {128, 1}, {256, 1},                                           // the texts' best
+    {40, 2},  {8, 8},   {4, 8},   {1, 256}, {512, 1}, {1024, 1},  // not measured there
 };
 
 /// What can be said of a block's shape without running it.
 struct block_facts {
     unsigned threads;
-    unsigned warps;          ///< of a block
-    unsigned idle_lanes;     ///< lanes of the last warp that have no thread and take up registers all the same
-    unsigned sectors;        ///< pieces of 32 bytes that the first warp's load touches
-    unsigned fewest_sectors; ///< and how many its bytes would need
+    unsigned warps;           ///< of a block
+    unsigned idle_lanes;      ///< lanes of the last warp that have no thread and take up registers all the same
+    unsigned sectors;         ///< pieces of 32 bytes that the first warp's load touches
+    unsigned fewest_sectors;  ///< and how many its bytes would need
 
     block_facts(unsigned x, unsigned y)
         : threads(x * y), warps((threads + warp_size - 1) / warp_size), idle_lanes(warps * warp_size - threads) {
@@ -77,7 +77,9 @@ struct matrices {
         return wrong.to_vector()[0];
     }
 
-    static dynpar::shape sweep() { return samples::runs_on_gpu<Engine> ? dynpar::shape(2048, 256) : dynpar::shape(1, 1); }
+    static dynpar::shape sweep() {
+        return samples::runs_on_gpu<Engine> ? dynpar::shape(2048, 256) : dynpar::shape(1, 1);
+    }
 
     Engine& engine;
     std::size_t count;
@@ -122,9 +124,9 @@ std::optional<double> time_copy([[maybe_unused]] matrices<Engine>& m, [[maybe_un
     if constexpr (samples::runs_on_gpu<Engine>) {
         const dynpar::stream stream;
         const double time = samples::median_milliseconds(stream, runs, [&](const dynpar::stream& in) {
-            dynpar::check(cudaMemcpyAsync(m.c.data(), m.a.data(), m.count * sizeof(float), cudaMemcpyDeviceToDevice,
-                                          in.handle()),
-                          "copying a matrix");
+            dynpar::check(
+                cudaMemcpyAsync(m.c.data(), m.a.data(), m.count * sizeof(float), cudaMemcpyDeviceToDevice, in.handle()),
+                "copying a matrix");
         });
         static_cast<void>(m.count_wrong());
         return time;
@@ -171,21 +173,21 @@ void run_shape(matrices<Engine>& m, const options& o, unsigned x, unsigned y, st
         return;
     }
 
-    const std::optional<double> time = samples::time_flat(m.engine, o.runs, sum_matrix_2d{}, o.shape(x, y),
-                                                          static_cast<const float*>(m.a.data()),
-                                                          static_cast<const float*>(m.b.data()), m.c.data(), o.nx, o.ny);
+    const std::optional<double> time =
+        samples::time_flat(m.engine, o.runs, sum_matrix_2d{}, o.shape(x, y), static_cast<const float*>(m.a.data()),
+                           static_cast<const float*>(m.b.data()), m.c.data(), o.nx, o.ny);
     if (const unsigned long long wrong = m.count_wrong(); wrong != 0) {
         throw samples::wrong_result("blocks of " + block + ": " + std::to_string(wrong) + " of " +
                                     std::to_string(m.count) + " elements are wrong");
     }
     const auto fit = occupancy_of<Engine>(facts.threads);
     const double bytes = 3.0 * static_cast<double>(m.count) * sizeof(float);
-    std::snprintf(line, sizeof line, "%-9s %7u %10llu %5u %5u %4u/%-2u %9s %6s %9s %8s %6s  right", block.c_str(),
-                  facts.threads, o.shape(x, y).blocks.count(), facts.warps, facts.idle_lanes, facts.sectors,
-                  facts.fewest_sectors, fit ? std::to_string(fit->blocks).c_str() : "-",
-                  fit ? number("%.0f %%", fit->share * 100).c_str() : "-", time ? number("%.4f", *time).c_str() : "-",
-                  time ? number("%.0f", bytes / *time / 1e6).c_str() : "-",
-                  time && copy_bytes_per_ms ? number("%.0f %%", bytes / *time / *copy_bytes_per_ms * 100).c_str() : "-");
+    std::snprintf(
+        line, sizeof line, "%-9s %7u %10llu %5u %5u %4u/%-2u %9s %6s %9s %8s %6s  right", block.c_str(), facts.threads,
+        o.shape(x, y).blocks.count(), facts.warps, facts.idle_lanes, facts.sectors, facts.fewest_sectors,
+        fit ? std::to_string(fit->blocks).c_str() : "-", fit ? number("%.0f %%", fit->share * 100).c_str() : "-",
+        time ? number("%.4f", *time).c_str() : "-", time ? number("%.0f", bytes / *time / 1e6).c_str() : "-",
+        time && copy_bytes_per_ms ? number("%.0f %%", bytes / *time / *copy_bytes_per_ms * 100).c_str() : "-");
     command.say(line);
 }
 
@@ -223,7 +225,8 @@ int main(int argc, char** argv) {
         "execution_shapes",
         "Adds two matrices in blocks of every shape of the texts. For each: threads, blocks of the grid, warps of a "
         "block, idle lanes in its last warp, 32-byte sectors that a warp's load touches and the fewest that would do; "
-        "on a GPU also blocks a multiprocessor holds and the occupancy (cudaOccupancyMaxActiveBlocksPerMultiprocessor), "
+        "on a GPU also blocks a multiprocessor holds and the occupancy "
+        "(cudaOccupancyMaxActiveBlocksPerMultiprocessor), "
         "time, bandwidth, and its share of a copy's.");
     std::int64_t nx = 512;
     std::int64_t ny = 512;

@@ -70,8 +70,9 @@ __global__ void make_ring(unsigned* words, unsigned lines) {
 }
 
 /// Follows the ring: each load needs the one before.
-__global__ void follow_ring(const unsigned* words, unsigned warm_steps, unsigned steps, measurement* out) {
-    unsigned place = 0;
+__global__ void follow_ring(const unsigned* words, unsigned start, unsigned warm_steps, unsigned steps,
+                            measurement* out) {
+    unsigned place = start;
     for (unsigned i = 0; i < warm_steps; ++i) place = words[std::size_t{place} * line_words];
     const long long begin = clock64();
 #pragma unroll 1
@@ -105,14 +106,14 @@ device_array<T> allocate(std::size_t count) {
     return device_array<T>(static_cast<T*>(memory));
 }
 
-/// Launches a kernel three times with `args` and a place for its measurement; the fastest by the SM's clock.
-template <class... Params, class... Args>
-measurement fastest_of_three(const dynpar::stream& stream, launch_configuration c, void (*kernel)(Params...),
-                             Args... args) {
+/// Calls `launch(run, where)` three times, which launches a kernel that measures itself; the fastest by the
+/// multiprocessor's clock.
+template <class Launch>
+measurement fastest_of_three(const dynpar::stream& stream, Launch launch) {
     const auto out = allocate<measurement>(1);
     measurement best;
-    for (int run = 0; run < 3; ++run) {
-        dynpar::launch(stream, c, kernel, args..., out.get());
+    for (unsigned run = 0; run < 3; ++run) {
+        launch(run, out.get());
         dynpar::synchronize(stream);
         measurement m;
         dynpar::check(cudaMemcpy(&m, out.get(), sizeof m, cudaMemcpyDeviceToHost), "copying a measurement");
@@ -126,9 +127,11 @@ double load_cycles(const dynpar::stream& stream, std::size_t bytes, unsigned war
     const auto lines = static_cast<unsigned>(bytes / line_bytes);
     const auto words = allocate<unsigned>(std::size_t{lines} * line_words);
     dynpar::launch(stream, launch_configuration(1024, 256).named("make_ring"), make_ring, words.get(), lines);
-    const measurement m =
-        fastest_of_three(stream, launch_configuration(1, 1).named("follow_ring"), follow_ring,
-                         static_cast<const unsigned*>(words.get()), warm_steps, steps);
+    const measurement m = fastest_of_three(stream, [&](unsigned run, measurement* out) {
+        // Each run begins elsewhere on the ring: what one has read shall not be in the cache for the next.
+        dynpar::launch(stream, launch_configuration(1, 1).named("follow_ring"), follow_ring, words.get(),
+                       run * (lines / 3), warm_steps, steps, out);
+    });
     return static_cast<double>(m.cycles) / steps;
 }
 
@@ -149,16 +152,22 @@ void measure(const samples::command_line& command, std::size_t far_bytes) {
     };
 
     constexpr unsigned steps = 1 << 14;
-    const measurement chain = fastest_of_three(stream, launch_configuration(1, 32).named("multiply_add"),
-                                               multiply_add<1>, steps, 0.5f, 1.0f);
+    const auto multiply = [&](auto kernel, unsigned threads, unsigned how_many) {
+        return fastest_of_three(stream, [&](unsigned, measurement* out) {
+            dynpar::launch(stream, launch_configuration(1, threads).named("multiply_add"), kernel, how_many, 0.5f, 1.0f,
+                           out);
+        });
+    };
+    const measurement chain = multiply(multiply_add<1>, 32, steps);
     const double add_cycles = static_cast<double>(chain.cycles) / steps;
     // The clock: cycles over time, of a run long enough for the timer's steps.
-    const measurement full = fastest_of_three(stream, launch_configuration(1, 1024).named("multiply_add"),
-                                              multiply_add<4>, 16 * steps, 0.5f, 1.0f);
+    const measurement full = multiply(multiply_add<4>, 1024, 16 * steps);
     const double per_cycle = 4.0 * 16 * steps * 1024 / static_cast<double>(full.cycles);
     const double gigahertz = static_cast<double>(full.cycles) / static_cast<double>(full.nanoseconds);
-    const measurement shared_ring = fastest_of_three(stream, launch_configuration(1, 1).named("follow_ring_in_shared"),
-                                                     follow_ring_in_shared, steps);
+    const measurement shared_ring = fastest_of_three(stream, [&](unsigned, measurement* out) {
+        dynpar::launch(stream, launch_configuration(1, 1).named("follow_ring_in_shared"), follow_ring_in_shared, steps,
+                       out);
+    });
     const double shared_cycles = static_cast<double>(shared_ring.cycles) / steps;
     const double l1_cycles = load_cycles(stream, 16 << 10, 256, 4096);
     const double l2_cycles = load_cycles(stream, 4 << 20, 1 << 15, 1 << 15);
@@ -169,14 +178,15 @@ void measure(const samples::command_line& command, std::size_t far_bytes) {
     dynpar::check(cudaMemset(from.get(), 1, far_bytes), "filling device memory");
     dynpar::check(cudaDeviceSynchronize(), "filling device memory");
     const double copy_ms = samples::median_milliseconds(stream, 11, [&](const dynpar::stream& in) {
-        dynpar::check(cudaMemcpyAsync(to.get(), from.get(), far_bytes, cudaMemcpyDeviceToDevice, in.handle()), "copying");
+        dynpar::check(cudaMemcpyAsync(to.get(), from.get(), far_bytes, cudaMemcpyDeviceToDevice, in.handle()),
+                      "copying");
     });
     const double gigabytes = 2.0 * static_cast<double>(far_bytes) / copy_ms / 1e6;
 
     say("clock of the multiprocessors during the measurement", gigahertz * 1000, "MHz");
     say("a float multiply-add that waits for the one before", add_cycles, "cycles");
-    say("a load from shared memory", shared_cycles, "cycles");
-    say("a load that hits the L1 cache", l1_cycles, "cycles");
+    say("a load from shared memory, address and all", shared_cycles, "cycles");
+    say("a load that hits the L1 cache, address and all", l1_cycles, "cycles");
     say("a load that hits the L2 cache", l2_cycles, "cycles");
     say("a load from global memory", memory_cycles, "cycles");
     say("float multiply-adds that a multiprocessor finishes", per_cycle, "a cycle");
@@ -192,7 +202,8 @@ void measure(const samples::command_line& command, std::size_t far_bytes) {
     say("  bytes of the whole GPU", bytes_under_way / 1024, "KiB");
     say("  warps of a multiprocessor, with 4 bytes a thread", bytes_under_way / sms / (4 * 32), "warps");
     say("  warps of a multiprocessor, with 16 bytes a thread", bytes_under_way / sms / (16 * 32), "warps");
-    say("  warps that a multiprocessor has room for", attribute(cudaDevAttrMaxThreadsPerMultiProcessor) / 32.0, "warps");
+    say("  warps that a multiprocessor has room for", attribute(cudaDevAttrMaxThreadsPerMultiProcessor) / 32.0,
+        "warps");
 
     const bool in_order = add_cycles > 0 && add_cycles < shared_cycles && shared_cycles < l2_cycles &&
                           l1_cycles < l2_cycles && l2_cycles < memory_cycles;

@@ -37,9 +37,10 @@ double milliseconds_since(std::chrono::steady_clock::time_point begin) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    samples::command_line command("recursive_reduce_cpu",
-                                  "Adds floats on the CPU by recursive halving, and compares the sum with a compensated "
-                                  "one. Runs no kernels: the engine does not matter.");
+    samples::command_line command(
+        "recursive_reduce_cpu",
+        "Adds floats on the CPU by recursive halving, and compares the sum with a compensated "
+        "one. Runs no kernels: the engine does not matter.");
     std::int64_t elements = 1 << 24;
     command.add_integer("--elements", elements, 1, 1 << 28, "how many floats");
     if (const auto status = command.parse(argc, argv)) return *status;

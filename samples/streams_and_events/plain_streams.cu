@@ -267,30 +267,31 @@ __global__ void make_default_streams(interval* grids, std::uint64_t ns, int* cod
 
 void try_device_streams(const samples::command_line& command, std::uint64_t ns) {
     {
-        const timeline t = run_device_parent(in_kernel::default_stream, 1, "a kernel: two children in its default stream",
-                                             {"first", "second"}, ns);
+        const timeline t = run_device_parent(in_kernel::default_stream, 1,
+                                             "a kernel: two children in its default stream", {"first", "second"}, ns);
         t.require_order("first", "second");
         t.draw(command, "promised: one after the other", "first", "second");
     }
     {
-        const timeline t = run_device_parent(in_kernel::two_threads, 1,
-                                             "a kernel: two threads of a block share its default stream",
-                                             {"first", "second"}, ns);
+        const timeline t =
+            run_device_parent(in_kernel::two_threads, 1, "a kernel: two threads of a block share its default stream",
+                              {"first", "second"}, ns);
         t.require_order("first", "second");
         t.draw(command, "promised: one after the other", "first", "second");
     }
     {
-        const timeline t = run_device_parent(in_kernel::two_blocks, 2,
-                                             "a kernel of two blocks: each has a default stream of its own",
-                                             {"first 0", "second 0", "first 1", "second 1"}, ns);
+        const timeline t =
+            run_device_parent(in_kernel::two_blocks, 2, "a kernel of two blocks: each has a default stream of its own",
+                              {"first 0", "second 0", "first 1", "second 1"}, ns);
         t.require_order("first 0", "second 0");
         t.require_order("first 1", "second 1");
         t.draw(command, "promised: one after the other in each block", "first 0", "first 1");
     }
     {
-        const timeline t = run_device_parent(
-            in_kernel::default_between, 1, "a kernel: two non-blocking streams, and a child in the default stream between",
-            {"first", "default", "second"}, ns);
+        const timeline t =
+            run_device_parent(in_kernel::default_between, 1,
+                              "a kernel: two non-blocking streams, and a child in the default stream between",
+                              {"first", "default", "second"}, ns);
         t.draw(command, "may run together: in a kernel the default stream waits for no other", "first", "second");
     }
     const auto code = make_zeros<int>(1);

@@ -137,7 +137,6 @@ int main(int argc, char** argv) {
     std::int64_t microseconds = 200;
     command.add_integer("--microseconds", microseconds, 1, 100000, "how long a grid lasts");
     if (const auto status = command.parse(argc, argv)) return *status;
-    return samples::with_engine(command, [&](auto& engine) {
-        return run(engine, static_cast<std::uint64_t>(microseconds) * 1000, command);
-    });
+    return samples::with_engine(
+        command, [&](auto& engine) { return run(engine, static_cast<std::uint64_t>(microseconds) * 1000, command); });
 }

@@ -65,8 +65,9 @@ class timeline {
 public:
     timeline(std::string title, std::vector<std::string> names, std::vector<interval> intervals)
         : title_(std::move(title)), names_(std::move(names)), intervals_(std::move(intervals)) {
+        intervals_.resize(names_.size());  // there may have been room for more grids than this experiment has
         for (std::size_t i = 0; i < names_.size(); ++i) {
-            if (!intervals_.at(i).ran()) throw samples::wrong_result(title_ + ": " + names_[i] + " did not run");
+            if (!intervals_[i].ran()) throw samples::wrong_result(title_ + ": " + names_[i] + " did not run");
         }
     }
 

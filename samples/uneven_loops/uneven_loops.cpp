@@ -1,9 +1,11 @@
 // Each thread finds a loop of another length: run by the thread itself, or as a child grid. The simple example of the texts
 // on dynamic parallelism.
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <dynpar/dynpar.hpp>
@@ -84,9 +86,7 @@ struct problem {
         for (unsigned i = 0; i < rows; ++i) {
             random = random * 1664525u + 1013904223u;
             const unsigned draw = random >> 8;
-            const unsigned length = i % 8 == 7    ? 0
-                                    : i % 64 == 0 ? longest
-                                                  : 1 + draw % (longest < 16 ? longest : 16);
+            const unsigned length = i % 8 == 7 ? 0 : i % 64 == 0 ? longest : 1 + draw % (longest < 16 ? longest : 16);
             if (length == 0) ++empty;
             start.push_back(position);
             position += length;
@@ -141,10 +141,28 @@ outcome run_loops(Engine& engine, Kernel kernel, const problem& p) {
     return result;
 }
 
+/// On the device runtime many threads that launch at once, and more children than may be pending, can hang the GPU's
+/// scheduler, where fewer of them would only have lost launches. Throws `input_error` where that could be.
+template <class Engine>
+void require_room([[maybe_unused]] const Engine& engine, [[maybe_unused]] std::size_t children) {
+#if DYNPAR_HAS_DEVICE_LAUNCH
+    if constexpr (std::is_same_v<Engine, dynpar::cdp_engine>) {
+        const std::size_t room =
+            engine.options().limits.pending_launches.value_or(dynpar::device_limits().pending_launches.value_or(0));
+        if (children > room) {
+            throw samples::input_error("--rows: " + std::to_string(children) +
+                                       " children may be pending at once, and " + std::to_string(room) +
+                                       " may; give --pending-launches " + std::to_string(children) + ", or fewer rows");
+        }
+    }
+#endif
+}
+
 template <class Engine>
 int run(Engine& engine, const problem& p, const samples::command_line& command) {
-    command.say(std::to_string(p.start.size()) + " loops, " + std::to_string(p.more_data.size()) + " iterations in all, " +
-                std::to_string(p.empty) + " loops empty");
+    require_room(engine, p.start.size() - p.empty);
+    command.say(std::to_string(p.start.size()) + " loops, " + std::to_string(p.more_data.size()) +
+                " iterations in all, " + std::to_string(p.empty) + " loops empty");
     const auto say = [&](const char* what, const outcome& o, const char* judgement) {
         char line[200];
         std::snprintf(line, sizeof line, "%-38s %8llu grids %10.3f ms  %s", what,
@@ -160,9 +178,9 @@ int run(Engine& engine, const problem& p, const samples::command_line& command) 
 
     outcome published = run_loops(engine, kernel_parent{true}, p);
     const dynpar::report& r = published.report;
-    const bool only_empty_ones = r.lost_launches == p.empty && r.failed_calls == p.empty &&
-                                 (p.empty == 0 || (r.failures.size() == 1 &&
-                                                   r.failures[0].status == dynpar::status::invalid_configuration));
+    const bool only_empty_ones =
+        r.lost_launches == p.empty && r.failed_calls == p.empty &&
+        (p.empty == 0 || (r.failures.size() == 1 && r.failures[0].status == dynpar::status::invalid_configuration));
     if (!only_empty_ones) throw dynpar::launch_error(std::move(published.report));
     say("kernel_parent, as published", published,
         (std::to_string(p.empty) + " launches of 0 blocks refused: invalid_configuration").c_str());
@@ -173,9 +191,10 @@ int run(Engine& engine, const problem& p, const samples::command_line& command) 
 }  // namespace
 
 int main(int argc, char** argv) {
-    samples::command_line command("uneven_loops",
-                                  "Loops of very different length: each run by its thread, or as a child grid. Times are "
-                                  "the host's, of whole runs.");
+    samples::command_line command(
+        "uneven_loops",
+        "Loops of very different length: each run by its thread, or as a child grid. Times are "
+        "the host's, of whole runs.");
     std::int64_t rows = 1024;
     std::int64_t longest = 4096;
     command.add_integer("--rows", rows, 1, 1 << 20, "how many loops, a thread for each");

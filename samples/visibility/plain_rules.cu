@@ -84,7 +84,7 @@ void try_zero_copy(const rules& out, const dynpar::stream& stream) {
     dynpar::launch(stream, launch_configuration(1, data_size).named("zero_copy_parent"), zero_copy_parent,
                    static_cast<int*>(mapped), seen.get());
     dynpar::synchronize(stream);
-    out.promised("zero-copy", "parent's writes in the child, the child's in a later grid, as in global memory",
+    out.promised("zero-copy", "the parent's writes in the child, the child's in a later grid",
                  to_host(seen.get(), 1)[0], data_size);
     unsigned on_host = 0;
     for (unsigned i = 0; i < data_size; ++i) on_host += data[i] == static_cast<int>(i) + 1 ? 1 : 0;
@@ -119,8 +119,8 @@ void try_constant(const rules& out, const dynpar::stream& stream) {
                        seen.get());
         dynpar::synchronize(stream);
         out.promised("constant",
-                     offset == 5 ? "set by the host: in parent and child, by name and through a passed address"
-                                 : "set anew by the host between two runs: the new values, in both",
+                     offset == 5 ? "set by the host: in parent and child, by name and by address"
+                                 : "set anew by the host between two runs: the new values",
                      to_host(seen.get(), 1)[0], 2 * data_size);
     }
 }
@@ -140,8 +140,8 @@ __device__ pointer_kind kind_of(const void* p) {
     return {__isGlobal(p) != 0, __isShared(p) != 0, __isLocal(p) != 0, __isConstant(p) != 0};
 }
 
-constexpr const char* pointer_names[] = {"cudaMalloc", "__device__", "malloc in the kernel", "zero-copy",
-                                         "__constant__", "local", "__shared__"};
+constexpr const char* pointer_names[] = {
+    "cudaMalloc", "__device__", "malloc in the kernel", "zero-copy", "__constant__", "local", "__shared__"};
 constexpr unsigned pointers = sizeof pointer_names / sizeof pointer_names[0];
 constexpr unsigned good_pointers = 4;  // the first ones: a child may have them
 
@@ -174,7 +174,11 @@ void try_pointers(const rules& out, const dynpar::stream& stream) {
     for (unsigned i = 0; i < pointers; ++i) {
         const pointer_kind k = found[i];
         list += std::string(i == 0 ? "" : ", ") + pointer_names[i] + ": " +
-                (k.is_global ? "global" : k.is_shared ? "shared" : k.is_local ? "local" : k.is_constant ? "constant" : "none");
+                (k.is_global     ? "global"
+                 : k.is_shared   ? "shared"
+                 : k.is_local    ? "local"
+                 : k.is_constant ? "constant"
+                                 : "none");
         if (k.is_global != (i < good_pointers)) all_told = false;
     }
     out.refused("pointers", "__isGlobal tells what may be passed to a child", all_told, list);
@@ -183,7 +187,8 @@ void try_pointers(const rules& out, const dynpar::stream& stream) {
 // ---- texture memory: global memory read through the texture cache
 
 __global__ void fetch_incremented(cudaTextureObject_t texture, unsigned* seen) {
-    if (tex1Dfetch<int>(texture, static_cast<int>(threadIdx.x)) == static_cast<int>(threadIdx.x) + 1) atomicAdd(seen, 1u);
+    if (tex1Dfetch<int>(texture, static_cast<int>(threadIdx.x)) == static_cast<int>(threadIdx.x) + 1)
+        atomicAdd(seen, 1u);
 }
 
 __global__ void fetch_and_add_one(cudaTextureObject_t texture, int* data, unsigned* seen) {
@@ -253,13 +258,7 @@ void try_texture(const rules& out, const dynpar::stream& stream) {
     out.not_promised("texture", "a grid fetches what it has written itself", counted[2], data_size);
 }
 
-// ---- what is undefined
-
-// Read through a pointer that must not be there.
-__global__ void read_array(const int* array, int* result) {
-    for (int i = 0; i < 10; ++i) result[i] = array[i];
-    result[10] = 1;  // it came to its end
-}
+// ---- copies by the device runtime
 
 // Hides from the compiler where a pointer points to: it warns where it sees.
 __device__ int* laundered(int* p) {
@@ -268,21 +267,48 @@ __device__ int* laundered(int* p) {
     return reinterpret_cast<int*>(address);
 }
 
-// what: 0 and 1 launch a child, 2 and 3 ask for a copy; of local memory if even, of shared memory if odd.
-__global__ void pass_forbidden(int what, int* result, int* code) {
+// codes: of a copy from global, from local and from shared memory.
+__global__ void copy_from_everywhere(int* global_memory, int* to, int* codes) {
+    __shared__ int block_memory[1];
+    int thread_memory[1] = {1};
+    block_memory[0] = 2;
+    int* const sources[] = {global_memory, laundered(thread_memory), laundered(block_memory)};
+    for (int i = 0; i < 3; ++i) {
+        codes[i] = cudaMemcpyAsync(to, sources[i], sizeof(int), cudaMemcpyDeviceToDevice, nullptr);
+        static_cast<void>(cudaGetLastError());
+    }
+}
+
+void try_copies(const rules& out, const dynpar::stream& stream) {
+    const auto memory = make_zeros<int>(2);
+    const auto codes = make_zeros<int>(3);
+    dynpar::launch(stream, launch_configuration(1, 1).named("copy_from_everywhere"), copy_from_everywhere, memory.get(),
+                   memory.get() + 1, codes.get());
+    dynpar::synchronize(stream);
+    const std::vector<int> told = to_host(codes.get(), 3);
+    const auto name = [&](std::size_t i) { return cudaGetErrorName(static_cast<cudaError_t>(told[i])); };
+    if (told[0] != cudaSuccess) {
+        throw samples::wrong_result(std::string("cudaMemcpyAsync in a kernel, of global memory: ") + name(0));
+    }
+    out.refused("local", "cudaMemcpyAsync from it in a kernel", told[1] != cudaSuccess, name(1));
+    out.refused("shared", "cudaMemcpyAsync from it in a kernel", told[2] != cudaSuccess, name(2));
+}
+
+// ---- what is undefined
+
+// Read through a pointer that must not be there.
+__global__ void read_array(const int* array, int* result) {
+    for (int i = 0; i < 10; ++i) result[i] = array[i];
+    result[10] = 1;  // it came to its end
+}
+
+__global__ void pass_forbidden(bool shared, int* result) {
     __shared__ int block_memory[10];
     int thread_memory[10];
     for (int i = 0; i < 10; ++i) thread_memory[i] = block_memory[i] = 100 + i;
     __syncthreads();
-    int* const forbidden = laundered(what % 2 == 0 ? thread_memory : block_memory);
-    if (what < 2) {
-        *code = device::launch(launch_configuration(1, 1).named("read_array"), read_array,
-                               static_cast<const int*>(forbidden), result);
-    } else {
-        *code = cudaMemcpyAsync(result, forbidden, 10 * sizeof(int), cudaMemcpyDeviceToDevice, nullptr);
-        static_cast<void>(cudaGetLastError());
-        result[10] = 1;
-    }
+    device::launch(launch_configuration(1, 1).named("read_array"), read_array,
+                   static_cast<const int*>(laundered(shared ? block_memory : thread_memory)), result);
 }
 
 }  // namespace
@@ -292,29 +318,25 @@ void try_plain_rules(const rules& out) {
     try_zero_copy(out, stream);
     try_constant(out, stream);
     try_pointers(out, stream);
+    try_copies(out, stream);
     try_texture(out, stream);
 }
 
-void try_undefined(const rules& out, const std::string& experiment) {
-    const int what = experiment == "local" ? 0 : experiment == "shared" ? 1 : experiment == "copy-local" ? 2 : 3;
-    const char* const memory = what % 2 == 0 ? "local" : "shared";
-    const char* const rule = what < 2 ? "a child reads it through the pointer it was passed" : "cudaMemcpyAsync from it";
+void try_undefined(const rules& out, const std::string& memory) {
     const dynpar::stream stream;
     const auto result = make_zeros<int>(11);
-    const auto code = make_zeros<int>(1);
+    const char* const rule = "a child reads it through the pointer that it was passed";
     try {
-        dynpar::launch(stream, launch_configuration(1, 1).named("pass_forbidden"), pass_forbidden, what, result.get(),
-                       code.get());
+        dynpar::launch(stream, launch_configuration(1, 1).named("pass_forbidden"), pass_forbidden, memory == "shared",
+                       result.get());
         dynpar::synchronize(stream);
-        const auto told = static_cast<cudaError_t>(to_host(code.get(), 1)[0]);
         const std::vector<int> read = to_host(result.get(), 11);
         unsigned right = 0;
         for (int i = 0; i < 10; ++i) right += read[static_cast<std::size_t>(i)] == 100 + i ? 1 : 0;
-        out.say(memory, "undefined", rule,
-                std::string("the call said ") + cudaGetErrorName(told) + "; " + std::to_string(right) +
-                    " of 10 values arrived (the first: " + std::to_string(read[0]) + ")");
+        out.say(memory.c_str(), "undefined", rule,
+                std::to_string(right) + " of 10 values arrived (the first: " + std::to_string(read[0]) + ")");
     } catch (const dynpar::cuda_error& e) {
-        out.say(memory, "undefined", rule, std::string("the CUDA context is lost: ") + e.name());
+        out.say(memory.c_str(), "undefined", rule, std::string("the CUDA context is lost: ") + e.name());
     }
 }
 

@@ -34,9 +34,9 @@ public:
     }
 
     void say(const char* memory, const char* kind, const char* rule, const std::string& outcome) const {
-        char line[240];
-        std::snprintf(line, sizeof line, "%-9s %-13s %-72s %s", memory, kind, rule, outcome.c_str());
-        command_.say(line);
+        char line[160];
+        std::snprintf(line, sizeof line, "%-9s %-13s %-70s ", memory, kind, rule);
+        command_.say(line + outcome);
     }
 
 private:
@@ -47,8 +47,8 @@ private:
 /// memory a pointer points to. Throws `wrong_result`, `dynpar::cuda_error`.
 void try_plain_rules(const rules& out);
 
-/// Does what is undefined, with what memory `experiment` says, and says what came of it on this GPU. The CUDA context may
-/// be lost after it.
-void try_undefined(const rules& out, const std::string& experiment);
+/// Does what is undefined: a child reads memory that is "local" or "shared" to its parent, past all checks. Says what came
+/// of it on this GPU. The CUDA context may be lost after it.
+void try_undefined(const rules& out, const std::string& memory);
 
 }  // namespace visibility

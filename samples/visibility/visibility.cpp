@@ -195,8 +195,7 @@ outcome try_parent(Engine& engine, Parent parent, unsigned shared_bytes = 0) {
     const counter none = 0;
     seen.copy_from(&none);
     outcome result;
-    result.report =
-        engine.try_run(parent, dynpar::shape(parents, data_size, shared_bytes), data.data(), seen.data());
+    result.report = engine.try_run(parent, dynpar::shape(parents, data_size, shared_bytes), data.data(), seen.data());
     result.seen = seen.to_vector()[0];
     return result;
 }
@@ -253,9 +252,9 @@ void try_forbidden(Engine& engine, const visibility::rules& out, const char* mem
     const outcome result = try_parent(engine, parent, shared_bytes);
     const bool noticed = result.report.lost_launches == parents && !result.report.failures.empty() &&
                          result.report.failures[0].status == dynpar::status::invalid_pointer && result.seen == 0;
-    out.refused(memory, rule, noticed,
-                std::to_string(result.report.lost_launches) + " of " + std::to_string(parents) +
-                    " launches: invalid_pointer");
+    out.refused(
+        memory, rule, noticed,
+        std::to_string(result.report.lost_launches) + " of " + std::to_string(parents) + " launches: invalid_pointer");
 }
 
 template <class Engine>
@@ -297,9 +296,9 @@ int main(int argc, char** argv) {
         "What a child grid sees of its parent's memory, and the parent of its child's. A line for each rule: what is "
         "promised is checked, what is not is shown as it came out, what is forbidden must be refused.");
     std::string undefined = "none";
-    command.add_choice("--undefined", undefined, {"none", "local", "shared", "copy-local", "copy-shared"},
-                       "instead of the rules, on a GPU: hand a child (or a copy) such memory past all checks, and see "
-                       "what comes of it");
+    command.add_choice("--undefined", undefined, {"none", "local", "shared"},
+                       "instead of the rules, on a GPU: hand a child such memory past all checks, and see what "
+                       "comes of it");
     if (const auto status = command.parse(argc, argv)) return *status;
     return samples::with_engine(command, [&](auto& engine) { return run(engine, undefined, command); });
 }
