@@ -141,12 +141,12 @@ outcome run_loops(Engine& engine, Kernel kernel, const problem& p) {
     return result;
 }
 
-/// On the device runtime many threads that launch at once, and more children than may be pending, can hang the GPU's
-/// scheduler, where fewer of them would only have lost launches. Throws `input_error` where that could be.
+/// Where thousands of threads launch at once and more children than may be pending, CUDA's device runtime loses launches,
+/// or hangs for good (4,096 threads with a child each, on an H200 at the default limit). Throws `input_error` instead.
 template <class Engine>
 void require_room([[maybe_unused]] const Engine& engine, [[maybe_unused]] std::size_t children) {
 #if DYNPAR_HAS_DEVICE_LAUNCH
-    if constexpr (std::is_same_v<Engine, dynpar::cdp_engine>) {
+    if constexpr (std::is_base_of_v<dynpar::cdp_engine, Engine>) {
         const std::size_t room =
             engine.options().limits.pending_launches.value_or(dynpar::device_limits().pending_launches.value_or(0));
         if (children > room) {
