@@ -117,6 +117,7 @@ cdp_host::cdp_host(const engine_options& options) : options_(options), copy_(std
 
 // After a kernel fault these calls fail, and there is nothing left to free.
 cdp_host::~cdp_host() {
+    if (device_is_stuck()) return;  // every one of these calls would wait for a run that does not end
     static_cast<void>(cudaFree(run_));
     static_cast<void>(cudaFree(trace_));
     static_cast<void>(cudaFree(records_));
@@ -210,7 +211,7 @@ report cdp_host::refused(text kernel, const shape& s, status why, cudaError_t co
 }
 
 report cdp_host::finish() {
-    if (options_.progress) wait_with_progress();
+    wait();
     if (const cudaError_t code = cudaStreamSynchronize(stream()); code != cudaSuccess) throw_fault(code);
     cdp_run& run = *copy_;
     check(cudaMemcpy(&run, run_, sizeof run, cudaMemcpyDeviceToHost), "reading what became of a run");
@@ -237,29 +238,65 @@ report cdp_host::finish() {
 }
 
 // Copies the counters that every run has, on a stream of its own, while the run goes on.
-void cdp_host::wait_with_progress() {
-    progress_line line(true, cdp_engine::name);
-    if (!line.on()) return;
+/// Waits for the run, and shows its progress if asked to. A run that has lost launches and then stands still is given up: CUDA's
+/// device runtime can hang once launches are over the pending limit (seen in plain CUDA too), and a run that has lost a launch
+/// has failed anyway.
+void cdp_host::wait() {
     using namespace std::chrono_literals;
-    cudaStream_t copies = nullptr;
-    unsigned long long* counters = nullptr;  // launched, begun
-    const auto begun = progress_line::clock::now();
-    while (cudaStreamQuery(stream()) == cudaErrorNotReady) {
-        if (line.due()) {
-            if (copies == nullptr && (cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking) != cudaSuccess ||
-                                      cudaHostAlloc(&counters, 2 * sizeof *counters, cudaHostAllocDefault) != cudaSuccess))
-                break;  // there is no progress to be shown then
-            static_assert(offsetof(cdp_run, begun) == offsetof(cdp_run, launched) + sizeof(unsigned long long));
-            if (cudaMemcpyAsync(counters, &run_->launched, 2 * sizeof *counters, cudaMemcpyDeviceToHost, copies) != cudaSuccess ||
-                cudaStreamSynchronize(copies) != cudaSuccess)
-                break;
-            line.show(counters[1], "grids begun", counters[0] + 1 - counters[1], "waiting to begin");
+    constexpr auto patience = 10s;
+    progress_line line(options_.progress, cdp_engine::name);
+    struct side_channel {  // copies that do not wait for the run
+        cudaStream_t stream = nullptr;
+        unsigned long long* counters = nullptr;
+        ~side_channel() {
+            if (stream != nullptr) static_cast<void>(cudaStreamDestroy(stream));
+            if (counters != nullptr && !device_is_stuck()) static_cast<void>(cudaFreeHost(counters));
         }
-        if (progress_line::clock::now() - begun > 1s) std::this_thread::sleep_for(1ms);
+    } side;
+    const auto begun = progress_line::clock::now();
+    auto looked = begun, moved = begun;
+    unsigned long long before = 0;
+    while (cudaStreamQuery(stream()) == cudaErrorNotReady) {
+        const auto now = progress_line::clock::now();
+        if (now - begun <= 1s) continue;
+        std::this_thread::sleep_for(1ms);
+        if (now - looked < 200ms) continue;
+        looked = now;
+        if (side.stream == nullptr && (cudaStreamCreateWithFlags(&side.stream, cudaStreamNonBlocking) != cudaSuccess ||
+                                       cudaHostAlloc(&side.counters, 4 * sizeof(unsigned long long), cudaHostAllocDefault) !=
+                                           cudaSuccess))
+            break;  // nothing can be seen then, but waited for
+        static_assert(offsetof(cdp_run, begun) == offsetof(cdp_run, launched) + sizeof(unsigned long long));
+        static_assert(offsetof(failure_table, lost_launches) == offsetof(failure_table, failed_calls) + sizeof(unsigned long long));
+        if (cudaMemcpyAsync(side.counters, &run_->launched, 16, cudaMemcpyDeviceToHost, side.stream) != cudaSuccess ||
+            cudaMemcpyAsync(side.counters + 2, &run_->failures, 16, cudaMemcpyDeviceToHost, side.stream) != cudaSuccess ||
+            cudaStreamSynchronize(side.stream) != cudaSuccess)
+            break;
+        const unsigned long long grids = side.counters[1], lost = side.counters[3];
+        if (line.due()) line.show(grids, "grids begun", side.counters[0] + 1 - grids, "waiting to begin");
+        if (grids + side.counters[2] != before) {
+            before = grids + side.counters[2];
+            moved = now;
+        }
+        if (lost != 0 && now - moved > patience) give_up(side.stream);
     }
     static_cast<void>(cudaGetLastError());  // what broke is found by the caller, too
-    if (copies != nullptr) static_cast<void>(cudaStreamDestroy(copies));
-    static_cast<void>(cudaFreeHost(counters));
+}
+
+/// The run stands still and will not end: says what was lost, from what can be copied past it.
+void cdp_host::give_up(cudaStream_t past_the_run) {
+    device_is_stuck() = true;
+    cdp_run& run = *copy_;
+    report r = empty_report();
+    if (cudaMemcpyAsync(&run, run_, sizeof run, cudaMemcpyDeviceToHost, past_the_run) == cudaSuccess &&
+        cudaStreamSynchronize(past_the_run) == cudaSuccess) {
+        r.grids = run.begun;
+        add_to_report(run.failures, r);
+        sort_failures(r);
+    }
+    throw deadlock_error(describe_failures(r) +
+                         "\n  After that the device runtime stood still for 10 s. CUDA's device runtime can hang once launches are "
+                         "over the pending limit; the run is given up, and the GPU is of no more use to this process");
 }
 
 void cdp_host::fill_trace(report& r) {

@@ -113,7 +113,8 @@ public:
 private:
     report empty_report() const;
     void fill_trace(report& r);
-    void wait_with_progress();
+    void wait();
+    [[noreturn]] void give_up(cudaStream_t past_the_run);
     cdp_clock_pair compare_clocks();
     [[noreturn]] void throw_fault(cudaError_t code) const;
 

@@ -3,11 +3,20 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
+
 #include "../buffer.hpp"
 #include "../cuda_error.hpp"
 
 namespace dynpar {
 namespace detail {
+
+/// Set when a run was given up because the GPU stands still: from then on a call that waits for the GPU never returns, and freeing
+/// memory is such a call. What is left then is to end the process.
+inline std::atomic<bool>& device_is_stuck() {
+    static std::atomic<bool> stuck{false};
+    return stuck;
+}
 
 /// The current device's memory. Allocations throw `cuda_error`.
 inline const memory_space& cuda_memory() {
@@ -17,7 +26,9 @@ inline const memory_space& cuda_memory() {
             check(cudaMalloc(&memory, bytes), "allocating a buffer");
             return memory;
         },
-        [](void* memory) noexcept { static_cast<void>(cudaFree(memory)); },
+        [](void* memory) noexcept {
+            if (!device_is_stuck()) static_cast<void>(cudaFree(memory));
+        },
         [](void* there, const void* host, std::size_t bytes) {
             check(cudaMemcpy(there, host, bytes, cudaMemcpyHostToDevice), "copying into a buffer");
         },

@@ -645,7 +645,8 @@ public:
 
     /// Runs a grid and everything that is launched from it; returns when all is complete.
     /// Throws `launch_error` if a call in a kernel failed (above all: if a launch was lost), `kernel_fault` if a kernel broke (the
-    /// CUDA context is then lost), `cuda_error`.
+    /// CUDA context is then lost), `cuda_error`; and `deadlock_error` if launches were lost and the device runtime then stood still
+    /// for 10 s, as CUDA's can: the GPU is of no more use to the process after that.
     template <class Kernel, class... Args>
     report run(Kernel kernel, const shape& s, Args... args) {
         report result = try_run(kernel, s, args...);
