@@ -201,7 +201,7 @@ struct frame_guard {
     }
 };
 
-__device__ bool nested_step(int depth, arena_index awaited);  // below
+__device__ __noinline__ bool nested_step(int depth, arena_index awaited);  // below
 
 /// All lanes of a round in which some wait, those that have returned among them (`own` is 0). True for a lane whose children are
 /// complete.
@@ -385,7 +385,7 @@ __device__ __noinline__ inline void wait_on_block(arena_index grid, std::uint32_
     __syncthreads();
 }
 
-__device__ void run_on_block();  // below
+__device__ __noinline__ void run_on_block();  // below
 
 /// One lane: takes a block off the worker block's list as what all warps run next. `deeper_than`: only a grid that may run on
 /// top of what waits here.
