@@ -23,3 +23,11 @@
 #else
 #define DYNPAR_ON_DEVICE 0
 #endif
+
+/// DYNPAR_NOINLINE is `__noinline__` on the device and nothing on the host, whose compiler does not let a function that was declared
+/// before be both `inline` and that.
+#if DYNPAR_ON_DEVICE
+#define DYNPAR_NOINLINE __noinline__
+#else
+#define DYNPAR_NOINLINE
+#endif

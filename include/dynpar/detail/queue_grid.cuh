@@ -34,7 +34,7 @@ struct alignas(64) memory_header {
 
 #if defined(__CUDACC__)
 
-__device__ __noinline__ void advance_stream(arena_index stream);  // queue_stream.cuh
+__device__ void advance_stream(arena_index stream);  // queue_stream.cuh
 
 /// A record for a grid with one block that runs or is about to; 0 if there is no memory.
 __device__ inline arena_index make_record(arena_index parent, std::uint32_t depth) {

@@ -96,7 +96,7 @@ __device__ inline void advance_locked(arena_index stream) {
     }
 }
 
-__device__ __noinline__ inline void advance_stream(arena_index stream) {
+__device__ DYNPAR_NOINLINE inline void advance_stream(arena_index stream) {
     with_lock(engine().control->stream_lock, [&] { advance_locked(stream); });
 }
 

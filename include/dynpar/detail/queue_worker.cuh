@@ -201,7 +201,7 @@ struct frame_guard {
     }
 };
 
-__device__ __noinline__ bool nested_step(int depth, arena_index awaited);  // below
+__device__ bool nested_step(int depth, arena_index awaited);  // below
 
 /// All lanes of a round in which some wait, those that have returned among them (`own` is 0). True for a lane whose children are
 /// complete.
@@ -385,7 +385,7 @@ __device__ __noinline__ inline void wait_on_block(arena_index grid, std::uint32_
     __syncthreads();
 }
 
-__device__ __noinline__ void run_on_block();  // below
+__device__ void run_on_block();  // below
 
 /// One lane: takes a block off the worker block's list as what all warps run next. `deeper_than`: only a grid that may run on
 /// top of what waits here.
@@ -655,7 +655,7 @@ __device__ inline void accept_block_gift() {
 }
 
 /// All warps of the worker block, each having found all others ready: runs the candidate.
-__device__ __noinline__ inline void run_on_block() {
+__device__ DYNPAR_NOINLINE inline void run_on_block() {
     gang_state& gang = this_block().gang;
     warp_state& warp = this_warp();
     flush_deferred();
@@ -874,7 +874,7 @@ __device__ inline void check_deadline() {
 }
 
 /// One step on top of a frame whose shallowest waiting block has this depth, and one of whose records is `awaited`.
-__device__ __noinline__ inline bool nested_step(int depth, arena_index awaited) {
+__device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaited) {
     warp_state& warp = this_warp();
     const int outer_depth = warp.depth;
     const arena_index outer_awaited = warp.awaited;
