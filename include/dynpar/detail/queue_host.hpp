@@ -44,9 +44,10 @@ struct queue_options : engine_options {
 namespace detail {
 namespace queue {
 
-/// How many worker blocks of a kernel fit on the device: asked once.
+/// How wide a worker block of a resident grid can be, and how many fit on the device: asked once.
 struct launch_cache {
     std::mutex mutex;
+    unsigned most_threads = 0;  // it was compiled for
     unsigned threads = 0;
     unsigned bytes = 0;
     int device = -1;
@@ -151,13 +152,27 @@ public:
     const std::string& device() const { return device_; }
     const std::vector<limit_result>& limit_results() const { return limit_results_; }
 
-    /// Whether the host may launch a grid of that shape.
-    status check_first(const shape& s, unsigned most_threads) const {
-        if (dynpar::check(s, most_threads) != status::success) return status::invalid_configuration;
-        if (options_.block_threads != 0 && !s.malleable && s.threads.count() > options_.block_threads) {
-            return status::invalid_configuration;
+    /// The widest worker block that this resident grid was compiled for.
+    unsigned most_worker_threads(launch_cache& cache, const void* grid) const {
+        const std::lock_guard<std::mutex> guard(cache.mutex);
+        if (cache.most_threads == 0) {
+            cudaFuncAttributes attributes{};
+            check(cudaFuncGetAttributes(&attributes, grid), "asking how wide a worker block can be");
+            cache.most_threads = static_cast<unsigned>(attributes.maxThreadsPerBlock);
         }
-        return status::success;
+        if (options_.block_threads > cache.most_threads) {
+            throw std::invalid_argument("dynpar: queue_options::block_threads is " + std::to_string(options_.block_threads) +
+                                        ", and this kernel was compiled for worker blocks of at most " +
+                                        std::to_string(cache.most_threads) + " threads: see DYNPAR_QUEUE_MOST_THREADS");
+        }
+        return cache.most_threads;
+    }
+
+    /// Whether the host may launch a grid of that shape.
+    status check_first(const shape& s, unsigned most_threads, unsigned most_worker_threads) const {
+        if (dynpar::check(s, most_threads) != status::success) return status::invalid_configuration;
+        const unsigned widest = options_.block_threads != 0 ? options_.block_threads : most_worker_threads;
+        return s.malleable || s.threads.count() <= widest ? status::success : status::invalid_configuration;
     }
 
     unsigned block_threads_for(const shape& s) const {
@@ -408,7 +423,8 @@ private:
                          std::to_string(abandoned_) +
                          " grids alive; raise queue_options::memory_bytes, or check the recursion's stop condition";
             } else if (f.status == status::invalid_configuration && dynpar::check(f.shape) == status::success) {
-                f.note = "the block is wider than the engine's workers; raise queue_options::block_threads (at most 1024)";
+                f.note = "the block is wider than the engine's workers; raise queue_options::block_threads (at most 1024; 512 where the "
+                         "kernels are compiled with -rdc=true, unless DYNPAR_QUEUE_MOST_THREADS says more)";
             } else if (f.status == status::nesting_depth_exceeded && !options_.limits.nesting_depth) {
                 f.note = "grids nest to " + std::to_string(info::depth_mask) + " on this engine; check the recursion's stop condition";
             }

@@ -122,10 +122,21 @@ __device__ __noinline__ inline void end_worker_block() {
     finish_run();
 }
 
+/// DYNPAR_QUEUE_MOST_THREADS: the widest worker block that the resident grid is compiled for, and so the widest block that can run. A
+/// kernel called through a pointer may use as many registers as are left to a thread then. In relocatable device code ptxas compiles
+/// every function for itself, and the linker refuses one that needs more: so half the width there, and twice the registers.
+#if !defined(DYNPAR_QUEUE_MOST_THREADS)
+#if defined(__CUDACC_RDC__)
+#define DYNPAR_QUEUE_MOST_THREADS 512
+#else
+#define DYNPAR_QUEUE_MOST_THREADS 1024
+#endif
+#endif
+
 /// A run. The kernel of the first grid is part of the type, so that the resident grid is in one module with every kernel that can
 /// come to run in it: device code that is not relocatable knows no function of another module.
 template <class Kernel, class... Args>
-__global__ void __launch_bounds__(1024, 1) resident_grid(engine_view view, shape s, payload_of<Kernel, Args...> payload) {
+__global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1) resident_grid(engine_view view, shape s, payload_of<Kernel, Args...> payload) {
     begin_worker_block(view);
     if (blockIdx.x == 0 && threadIdx.x == 0) launch_first_grid<Kernel, Args...>(s, payload);
     __syncwarp();

@@ -75,14 +75,15 @@ public:
         check_kernel<queue::lane_block, Kernel, Args...>();
         check_kernel<queue::wide_block, Kernel, Args...>();
         const text kernel_text = kernel_name<Kernel>();
-        if (const status why = host_->check_first(s, most_threads<Kernel>()); why != status::success) {
+        constexpr auto grid = &queue::resident_grid<Kernel, Args...>;
+        static queue::launch_cache cache;  // of this kernel
+        const unsigned most_worker_threads = host_->most_worker_threads(cache, reinterpret_cast<const void*>(grid));
+        if (const status why = host_->check_first(s, most_threads<Kernel>(), most_worker_threads); why != status::success) {
             return queue_handle(host_->refuse(kernel_text, s, why));
         }
-        constexpr auto grid = &queue::resident_grid<Kernel, Args...>;
         const auto payload = queue::make_payload(kernel, args...);
         const unsigned threads = host_->block_threads_for(s);
         const unsigned bytes = host_->shared_bytes_for(threads);
-        static queue::launch_cache cache;  // of this kernel
         const unsigned blocks = host_->worker_blocks(cache, reinterpret_cast<const void*>(grid), threads, bytes);
         auto run = host_->begin(stream, kernel_text, s);
         grid<<<blocks, threads, bytes, stream>>>(host_->view(*run, threads), s, payload);
