@@ -112,6 +112,34 @@ __device__ inline void give_back_record(arena_index record) {
     }
 }
 
+// ---- Pieces at hand, of one size: shapes and arguments of grids that do not fit into a task, and continuations that are not simple.
+
+inline constexpr unsigned piece_class = 2;  // 256 bytes
+
+__device__ inline arena_index* pieces_at_hand() {
+    return engine().free_pieces + static_cast<std::size_t>(worker_rank()) * pieces_kept;
+}
+
+/// 0 if there is no memory. Lanes may call it on their own, but not while others give back.
+__device__ __noinline__ inline arena_index take_piece() {
+    warp_state& warp = this_warp();
+    const int left = atomicSub(&warp.free_pieces, 1);
+    if (left > 0) return look(pieces_at_hand()[left - 1]);
+    atomicAdd(&warp.free_pieces, 1);
+    return allocate(piece_class);
+}
+
+__device__ __noinline__ inline void give_back_piece(arena_index piece) {
+    warp_state& warp = this_warp();
+    const int place = atomicAdd(&warp.free_pieces, 1);
+    if (place < static_cast<int>(pieces_kept)) {
+        put(pieces_at_hand()[place], piece);
+    } else {
+        atomicSub(&warp.free_pieces, 1);
+        release(piece, piece_class);
+    }
+}
+
 /// Fewer than a round may take, or nearly more than there is room for.
 __device__ __noinline__ inline void exchange_records() {
     warp_state& warp = this_warp();

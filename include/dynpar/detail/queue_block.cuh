@@ -117,23 +117,34 @@ __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth)
     }
 }
 
-/// All threads of a warp that belong to the block: none goes on, perhaps to break, before the host can know of it.
-__device__ inline void note_begin(text kernel, unsigned depth, unsigned threads_here) {
+/// The first time on this warp, as far as it remembers.
+__device__ __noinline__ inline void note_begin_on_warp(text kernel, unsigned depth, unsigned threads_here) {
     warp_state& warp = this_warp();
-    const unsigned place = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin) >> 3) % warp_state::noted_capacity;
-    const unsigned long long bit = 1ull << min(depth, 63u);  // deeper ones share the last
-    if (look(warp.noted[place]) == kernel.begin && (look(warp.noted_depths[place]) & bit) != 0) return;
     const unsigned these = threads_here >= warp_size ? all_lanes : (1u << threads_here) - 1;
     __syncwarp(these);
     if (lane_rank() == 0) {
+        unsigned place = 0;
+        while (place < warp_state::noted_capacity && warp.noted[place] != kernel.begin && warp.noted[place] != nullptr) ++place;
+        if (place == warp_state::noted_capacity) place = warp.next_noted++ % warp_state::noted_capacity;
         if (warp.noted[place] != kernel.begin) {
             warp.noted[place] = kernel.begin;
             warp.noted_depths[place] = 0;
         }
-        warp.noted_depths[place] |= bit;
-        note_begin_anew(kernel, min(depth, 63u));
+        warp.noted_depths[place] |= 1ull << depth;
+        note_begin_anew(kernel, depth);
     }
     __syncwarp(these);
+}
+
+/// All threads of a warp that belong to the block: none goes on, perhaps to break, before the host can know of it.
+__device__ inline void note_begin(text kernel, unsigned depth, unsigned threads_here) {
+    const warp_state& warp = this_warp();
+    depth = min(depth, 63u);  // deeper ones share the last bit
+#pragma unroll
+    for (unsigned place = 0; place < warp_state::noted_capacity; ++place) {
+        if (warp.noted[place] == kernel.begin && (warp.noted_depths[place] >> depth & 1) != 0) return;
+    }
+    note_begin_on_warp(kernel, depth, threads_here);
 }
 
 __device__ inline status check_shape(const shape& s, unsigned most_threads) {
@@ -160,23 +171,22 @@ __device__ __noinline__ inline bool fill_task(wide_task& task, const launch_requ
         return true;
     }
     if (record == 0) return false;
-    void* memory = allocate_for(record, sizeof(launch_details) + request.payload_size);
-    if (memory == nullptr) return false;
-    launch_details* details = static_cast<launch_details*>(memory);
+    task.details = allocate_for(record, sizeof(launch_details) + request.payload_size);
+    if (task.details == 0) return false;
+    launch_details* details = at<launch_details>(task.details);
     details->blocks = s.blocks;
     details->threads = threads;
     details->shared_bytes = s.shared_bytes;
     details->trace_id = engine().trace_capacity != 0 ? trace_grid(request, s, status::success, stream) : dynpar::grid_record::none;
     details->trace_parent = request.trace_parent;
     memcpy(details + 1, request.payload, request.payload_size);
-    task.details = static_cast<arena_index>((reinterpret_cast<unsigned char*>(details) - engine().arena) / unit_bytes);
     return true;
 }
 
 /// A child grid with a record of its own, which counts on `parent`: several blocks, a stream, or arguments that need room.
 /// `out_of_memory`, or success; then the caller counts one child more.
 __device__ __noinline__ inline status launch_with_record(const launch_request& request, const shape& s, arena_index parent,
-                                                         arena_index stream, bool spread) {
+                                                         arena_index stream) {
     const arena_index record = make_record(parent, request.depth);
     if (record == 0) return status::out_of_memory;
     wide_task task;
@@ -193,24 +203,17 @@ __device__ __noinline__ inline status launch_with_record(const launch_request& r
         __threadfence();
         return give_to_stream(stream, stream_node::run_grid, 0, &task) ? status::success : status::out_of_memory;
     }
-    if (spread && task.last > 1) {  // the run's first grid: all workers help themselves
-        run_control& control = *engine().control;
-        copy_task(control.root, task);
-        __threadfence();
-        put(control.root_blocks, task.last);
-        return status::success;
-    }
     return push_wide(task) ? status::success : status::out_of_memory;
 }
 
-/// A continuation of the grid that `record` is of.
+/// A continuation of the grid that `record` is of. `lock`: see add_continuation.
 __device__ __noinline__ inline bool continue_general(const launch_request& request, const shape& s, arena_index record,
-                                                     const lane_task& simple) {
+                                                     const simple_continuation& simple, unsigned* lock) {
     wide_task task;
     if (!fill_task(task, request, s, record)) return false;
     task.grid = record;
     task.info |= info::owner | (task.last > 1 ? info::one_of_several : 0u);
-    return add_continuation(record, simple, task);
+    return add_continuation(record, simple, task, lock);
 }
 
 __device__ __noinline__ inline void* scratch_of(arena_index record, unsigned long long bytes) {
@@ -219,7 +222,7 @@ __device__ __noinline__ inline void* scratch_of(arena_index record, unsigned lon
         (atomicOr(&of->depth_and_flags, grid_record::scratch_taken) & grid_record::scratch_taken) == 0) {
         return of->scratch;
     }
-    return allocate_for(record, bytes);
+    return allocate_scratch(record, bytes);
 }
 
 template <class Kernel, class... Args>
@@ -411,7 +414,7 @@ public:
         if (result == status::success) {
             const arena_index own = derived().counting_record();
             result = own == 0 ? status::out_of_memory
-                              : launch_with_record(child_request<Kernel, Args...>(payload), s, own, stream_state, false);
+                              : launch_with_record(child_request<Kernel, Args...>(payload), s, own, stream_state);
         }
         if (result == status::success) return result;
         return fail(operation::launch, result, kernel_name<Kernel>(), depth() + 1, s);
@@ -428,18 +431,28 @@ public:
 #if DYNPAR_ON_DEVICE
         if (bad_pointer(args...)) return refuse<Kernel>(operation::then, s, args...);
         const auto payload = make_payload(kernel, args...);
-        lane_task simple{};
+        simple_continuation simple{};
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
             if (is_simple(s)) {
-                simple = make_lane_task<Kernel, Args...>(payload);
-                if (derived().continue_simply(simple)) return status::success;
+                const lane_task task = make_lane_task<Kernel, Args...>(payload);
+                simple = {task.entry, 0, task.arguments};
+            } else if (is_simple_on_warp(s, most_threads<Kernel>())) {
+                const unsigned threads = s.malleable ? min(s.threads.x, engine().malleable_threads) : s.threads.x;
+                if ((threads & (threads - 1)) == 0) {
+                    simple.entry = reinterpret_cast<lane_entry>(&entry_points<Kernel, Args...>::wide);
+                    simple.threads_log2 = static_cast<unsigned>(__popc(threads - 1));
+                    memcpy(&simple.arguments, &payload, payload_bytes<Kernel, Args...>);
+                }
             }
+            if (simple.entry != nullptr && derived().continue_simply(simple)) return status::success;
         }
         status result = check_shape(s, most_threads<Kernel>());
         if (result == status::success) {
             const arena_index record = derived().grid_of_its_own();
+            derived().add_no_more_simply();
             result = record == 0 ? status::out_of_memory
-                                 : continue_slowly<Kernel, Args...>(payload, s, record, simple, depth(), trace_parent(), trace_id());
+                                 : continue_slowly<Kernel, Args...>(payload, s, record, simple, continuation_lock(), depth(),
+                                                                    trace_parent(), trace_id());
         }
         if (result == status::success) return result;
         return fail(operation::then, result, kernel_name<Kernel>(), depth(), s);
@@ -513,10 +526,14 @@ protected:
     }
     template <class Kernel, class... Args>
     static __device__ __noinline__ status continue_slowly(payload_of<Kernel, Args...> payload, shape s, arena_index record,
-                                                          lane_task simple, unsigned depth, std::uint32_t trace_parent,
-                                                          std::uint32_t trace_continues) {
+                                                          simple_continuation simple, unsigned* lock, unsigned depth,
+                                                          std::uint32_t trace_parent, std::uint32_t trace_continues) {
         const launch_request request = make_request<Kernel, Args...>(payload, depth, trace_parent, trace_continues);
-        return continue_general(request, s, record, simple) ? status::success : status::out_of_memory;
+        return continue_general(request, s, record, simple, lock) ? status::success : status::out_of_memory;
+    }
+    /// Of all threads that may continue this grid; null if they are not of one worker block.
+    __device__ unsigned* continuation_lock() const {
+        return (info_ & info::one_of_several) != 0 ? nullptr : &derived().lock_of_block();
     }
     template <class Kernel, class... Args>
     __device__ launch_request child_request(const payload_of<Kernel, Args...>& payload) const {
@@ -602,7 +619,7 @@ public:
         }
         if (shared_memory_ == nullptr) {  // a lane has no fast memory of its own: it is the grid's, and lives longer than it must
             const arena_index record = grid_of_its_own();
-            if (record != 0) shared_memory_ = static_cast<unsigned char*>(allocate_for(record, room));
+            if (record != 0) shared_memory_ = static_cast<unsigned char*>(allocate_scratch(record, room));
             if (shared_memory_ == nullptr) {
                 fail(operation::shared, status::out_of_memory);
                 return nullptr;
@@ -664,11 +681,11 @@ private:
     }
     __device__ status launch_child(const launch_request& request, const shape& s) {
         if (const status why = check_shape(s, request.most_threads); why != status::success) return why;
-        if (choose_width(s).width == info::on_block) {  // another worker block may take it at once
-            return counting_record() != 0 ? launch_with_record(request, s, own_, 0, false) : status::out_of_memory;
+        if (is_open_to_others(choose_width(s).width, s.blocks.count())) {
+            return counting_record() != 0 ? launch_with_record(request, s, own_, 0) : status::out_of_memory;
         }
         if (ensure_own() == 0) return status::out_of_memory;
-        const status result = launch_with_record(request, s, own_, 0, false);
+        const status result = launch_with_record(request, s, own_, 0);
         if (result == status::success) ++launched_;
         return result;
     }
@@ -680,14 +697,15 @@ private:
         return own_;
     }
     /// A continuation into a record that nobody else has seen and that has none: two stores.
-    __device__ bool continue_simply(const lane_task& task) {
+    __device__ bool continue_simply(const simple_continuation& simple) {
         if (is_owner() || ensure_own() == 0 || !fresh_) return false;
         fresh_ = false;
-        grid_record* record = at<grid_record>(own_);
-        record->arguments = task.arguments;
-        record->entry = task.entry;
+        put_continuation(at<grid_record>(own_), simple);
         return true;
     }
+    /// What comes after a continuation that is in the record's list has to go there too.
+    __device__ void add_no_more_simply() { fresh_ = false; }
+    __device__ unsigned& lock_of_block() const { return this_warp().lock; }
     __device__ void* take_scratch(unsigned long long bytes) {
         if (own_ == 0 && !is_owner() && bytes <= sizeof(grid_record::scratch)) {
             return ensure_own(grid_record::scratch_taken) != 0 ? at<grid_record>(own_)->scratch : nullptr;
@@ -808,11 +826,11 @@ private:
     }
     __device__ status launch_child(const launch_request& request, const shape& s) {
         if (const status why = check_shape(s, request.most_threads); why != status::success) return why;
-        if (choose_width(s).width == info::on_block) {  // another worker block may take it at once
-            return counting_record() != 0 ? launch_with_record(request, s, look(own()), 0, false) : status::out_of_memory;
+        if (is_open_to_others(choose_width(s).width, s.blocks.count())) {
+            return counting_record() != 0 ? launch_with_record(request, s, look(own()), 0) : status::out_of_memory;
         }
         if (ensure_own() == 0) return status::out_of_memory;
-        const status result = launch_with_record(request, s, look(own()), 0, false);
+        const status result = launch_with_record(request, s, look(own()), 0);
         if (result == status::success) ++launched_;
         return result;
     }
@@ -824,7 +842,21 @@ private:
         atomicAdd(&at<grid_record>(mine)->pending, 1);
         return mine;
     }
-    __device__ bool continue_simply(const lane_task&) { return false; }
+    /// The same, for the first of the block's threads that asks.
+    __device__ bool continue_simply(const simple_continuation& simple) {
+        if (is_owner() || !is_on_warp() || ensure_own() == 0) return false;
+        bool is_first = false;
+        with_block_lock(this_warp().lock, [&] {
+            is_first = this_warp().own_continued == 0;
+            this_warp().own_continued = 1;
+            if (is_first) put_continuation(at<grid_record>(look(own())), simple);
+        });
+        return is_first;
+    }
+    __device__ void add_no_more_simply() const {
+        if (is_on_warp()) with_block_lock(this_warp().lock, [] { this_warp().own_continued = 1; });
+    }
+    __device__ unsigned& lock_of_block() const { return is_on_warp() ? this_warp().lock : this_block().gang.lock; }
     __device__ void* take_scratch(unsigned long long bytes) {
         const arena_index record = grid_of_its_own();
         return record != 0 ? scratch_of(record, bytes) : nullptr;

@@ -12,24 +12,26 @@ namespace queue {
 struct alignas(64) grid_record {
     int pending;              // blocks not yet returned, and grids that count on this record
     arena_index parent;       // the record that this grid counts on; 0: the run's first grid
-    lane_entry entry;         // the first continuation where it is a lane task, as most are; null: none
+    lane_entry entry;         // the first continuation where it is simple, as most are; null: none
     lane_arguments arguments; // its arguments
     std::uint32_t depth_and_flags;
     arena_index memory;       // pieces of the arena that belong to the grid, chained
-    arena_index continuations;  // further ones, block_node each, in the order in which they run
+    arena_index continuations;  // further ones, task_node each, in the order in which they run
     arena_index last_added;   // where among them the grid that runs now adds its own
     std::uint32_t scratch[4]; // the first 16 bytes of scratch memory; of a grid in a stream: which stream
 
     static constexpr std::uint32_t scratch_taken = 1u << 24;
     static constexpr std::uint32_t in_stream = 1u << 25;
     static constexpr std::uint32_t locked = 1u << 26;
+    // Of the simple continuation: the binary logarithm of its threads. From 2 threads on `entry` is a wide_entry.
+    static constexpr unsigned threads_shift = 27;
+    static constexpr std::uint32_t threads_mask = 15u << threads_shift;
 };
 static_assert(sizeof(grid_record) == unit_bytes, "a record is one unit of the arena");
 
-/// Goes before every piece of the arena in `grid_record::memory`.
+/// Goes before scratch memory.
 struct alignas(64) memory_header {
-    arena_index next;
-    std::uint32_t size_class;
+    memory_link link;
 };
 
 #if defined(__CUDACC__)
@@ -46,38 +48,67 @@ __device__ inline arena_index make_record(arena_index parent, std::uint32_t dept
     return place;
 }
 
-/// Memory that is given back when the grid is complete; null if there is none.
-__device__ __noinline__ inline void* allocate_for(arena_index grid, unsigned long long bytes) {
-    const unsigned size_class = size_class_of(bytes + sizeof(memory_header));
-    const arena_index piece = allocate(size_class);
-    if (piece == 0) return nullptr;
-    memory_header* header = at<memory_header>(piece);
-    header->size_class = size_class;
-    header->next = atomicExch(&at<grid_record>(grid)->memory, piece);
-    return header + 1;
+/// A piece of the arena that is given back when the grid is complete; 0 if there is none. It begins with a memory_link.
+__device__ __noinline__ inline arena_index allocate_for(arena_index grid, unsigned long long bytes) {
+    const unsigned size_class = max(size_class_of(bytes), piece_class);
+    const arena_index piece = size_class == piece_class ? take_piece() : allocate(size_class);
+    if (piece == 0) return 0;
+    memory_link* link = at<memory_link>(piece);
+    link->size_class = size_class;
+    link->next = atomicExch(&at<grid_record>(grid)->memory, piece);
+    return piece;
 }
 
-/// Adds a continuation that runs after all that this grid has added before, and before what was there when it began.
-/// `simple` has an entry if the continuation is a lane task. False if there is no memory.
-__device__ __noinline__ inline bool add_continuation(arena_index grid, const lane_task& simple, const wide_task& general) {
+/// Scratch memory; null if there is none.
+__device__ inline void* allocate_scratch(arena_index grid, unsigned long long bytes) {
+    const arena_index piece = allocate_for(grid, bytes + sizeof(memory_header));
+    return piece != 0 ? at<memory_header>(piece) + 1 : nullptr;
+}
+
+/// A continuation that a record has room for: one block of one thread, or of a power of two up to a warp, and few arguments.
+struct simple_continuation {
+    lane_entry entry;  // null: it is not simple
+    std::uint32_t threads_log2;
+    lane_arguments arguments;
+};
+
+/// Of a record that has no continuation yet, and that no other thread adds one to.
+__device__ inline void put_continuation(grid_record* record, const simple_continuation& simple) {
+    record->arguments = simple.arguments;
+    record->entry = simple.entry;
+    if (simple.threads_log2 != 0) atomicOr(&record->depth_and_flags, simple.threads_log2 << grid_record::threads_shift);
+}
+
+__device__ inline bool add_continuation_locked(grid_record* record, const simple_continuation& simple, const wide_task& general) {
+    if (simple.entry != nullptr && look(record->entry) == nullptr && look(record->last_added) == 0) {
+        put_continuation(record, simple);
+        return true;
+    }
+    const arena_index place = take_piece();
+    if (place == 0) return false;
+    task_node* node = at<task_node>(place);
+    copy_task(node->task, general);
+    arena_index& before = look(record->last_added) != 0 ? at<task_node>(record->last_added)->next : record->continuations;
+    node->next = look(before);
+    put(before, place);
+    put(record->last_added, place);
+    return true;
+}
+
+/// Adds a continuation that runs after all that this grid has added before, and before what was there when it began. `lock`: of all
+/// threads that may add to this grid, where they are of one worker block; null: any thread may. False if there is no memory.
+__device__ __noinline__ inline bool add_continuation(arena_index grid, const simple_continuation& simple, const wide_task& general,
+                                                     unsigned* lock) {
     grid_record* record = at<grid_record>(grid);
     bool added = false;
+    if (lock != nullptr) {
+        with_block_lock(*lock, [&] { added = add_continuation_locked(record, simple, general); });
+        return added;
+    }
     for (bool done = false; !done;) {  // with_lock wants a word of its own; a record has a bit
         if ((atomicOr(&record->depth_and_flags, grid_record::locked) & grid_record::locked) != 0) continue;
         __threadfence();
-        if (simple.entry != nullptr && look(record->entry) == nullptr && look(record->last_added) == 0) {
-            record->arguments = simple.arguments;
-            put(record->entry, simple.entry);
-            added = true;
-        } else if (const arena_index place = allocate(block_node_class); place != 0) {
-            block_node* node = at<block_node>(place);
-            copy_task(node->task, general);
-            arena_index& before = look(record->last_added) != 0 ? at<block_node>(record->last_added)->next : record->continuations;
-            node->next = look(before);
-            put(before, place);
-            put(record->last_added, place);
-            added = true;
-        }
+        added = add_continuation_locked(record, simple, general);
         __threadfence();
         atomicAnd(&record->depth_and_flags, ~grid_record::locked);
         done = true;
@@ -103,16 +134,30 @@ struct record_view {
     __device__ arena_index continuations() const { return tail.z; }
 };
 
-/// A continuation that is no lane task.
+/// A continuation that is not simple.
 __device__ __noinline__ inline void begin_general_continuation(arena_index grid, arena_index place) {
     grid_record* record = at<grid_record>(grid);
     wide_task task;
-    copy_fresh_task(task, at<block_node>(place)->task);
-    put(record->continuations, look(at<block_node>(place)->next));
+    copy_fresh_task(task, at<task_node>(place)->task);
+    put(record->continuations, look(at<task_node>(place)->next));
     put(record->last_added, 0u);
     put(record->pending, static_cast<int>(task.last - task.first));
-    release(place, block_node_class);
+    give_back_piece(place);
     if (!push_wide(task)) stop_run(no_memory);
+}
+
+/// A simple one of several threads: they fit a warp.
+__device__ __noinline__ inline void begin_warp_continuation(arena_index grid, lane_entry entry, std::uint32_t depth_and_flags,
+                                                            lane_arguments arguments) {
+    wide_task task{};
+    task.entry = reinterpret_cast<wide_entry>(entry);
+    task.grid = grid;
+    task.info = (depth_and_flags & info::depth_mask) | info::owner | info::on_warp;
+    task.threads = 1u << ((depth_and_flags & grid_record::threads_mask) >> grid_record::threads_shift);
+    task.last = 1;
+    memcpy(&task.arguments, &arguments, sizeof(arguments));
+    put(at<grid_record>(grid)->depth_and_flags, depth_and_flags & ~grid_record::threads_mask);
+    if (!push(task) && !push_spilled(task)) stop_run(no_memory);
 }
 
 /// Starts the next continuation of a grid all of whose work is done; false if there is none left.
@@ -126,7 +171,11 @@ __device__ inline bool begin_continuation(arena_index grid, const record_view& v
         memcpy(&task.arguments, &words, sizeof(words));
         at<uint4>(grid)[0] = make_uint4(1, view.parent(), 0, 0);
         put(at<grid_record>(grid)->last_added, 0u);
-        if (!push(task) && !push_spilled(task)) stop_run(no_memory);
+        if ((view.depth_and_flags() & grid_record::threads_mask) != 0) {
+            begin_warp_continuation(grid, task.entry, view.depth_and_flags(), task.arguments);
+        } else if (!push(task) && !push_spilled(task)) {
+            stop_run(no_memory);
+        }
         return true;
     }
     if (view.continuations() == 0) return false;
@@ -136,8 +185,14 @@ __device__ inline bool begin_continuation(arena_index grid, const record_view& v
 
 __device__ __noinline__ inline void release_memory(arena_index piece) {
     while (piece != 0) {
-        const arena_index next = look(at<memory_header>(piece)->next);
-        release(piece, look(at<memory_header>(piece)->size_class));
+        const memory_link* link = at<memory_link>(piece);
+        const arena_index next = look(link->next);
+        const unsigned size_class = look(link->size_class);
+        if (size_class == piece_class) {
+            give_back_piece(piece);
+        } else {
+            release(piece, size_class);
+        }
         piece = next;
     }
 }

@@ -119,7 +119,10 @@ public:
         allocate(failures_, sizeof(failure_table), "the queue engine's table of failures");
         allocate(lane_stacks_, std::size_t{most_workers_} * lane_stack_capacity * sizeof(lane_task), "the queue engine's stacks");
         allocate(wide_stacks_, std::size_t{most_workers_} * wide_stack_capacity * sizeof(wide_task), "the queue engine's stacks");
+        // A worker block that runs block tasks has two warps at least.
+        allocate(block_stacks_, std::size_t{most_workers_} / 2 * block_stack_capacity * sizeof(wide_task), "the queue engine's stacks");
         allocate(free_records_, std::size_t{most_workers_} * records_kept * sizeof(arena_index), "the queue engine's free records");
+        allocate(free_pieces_, std::size_t{most_workers_} * pieces_kept * sizeof(arena_index), "the queue engine's free pieces");
         if (options_.trace_grids != 0) {
             options_.trace_grids = std::min<std::size_t>(options_.trace_grids, dynpar::grid_record::none - 1);
             allocate(trace_, options_.trace_grids * sizeof(trace_entry), "the trace (engine_options::trace_grids)");
@@ -128,7 +131,7 @@ public:
         ring_slots_ = 1;
         while (ring_slots_ < 2 * most_workers_) ring_slots_ *= 2;
         allocate(warp_slots_, ring_slots_ * sizeof(ring_slot), "the queue engine's ring");
-        allocate(block_slots_, ring_slots_ * sizeof(block_slot), "the queue engine's ring");
+        allocate(block_slots_, ring_slots_ * sizeof(ring_slot), "the queue engine's ring");
         std::size_t free_bytes = 0, all_bytes = 0;
         check(cudaMemGetInfo(&free_bytes, &all_bytes), "asking for free device memory");
         if (options_.memory_bytes == 0) options_.memory_bytes = std::min(std::size_t{4} << 30, free_bytes / 4);
@@ -140,7 +143,7 @@ public:
         run_control fresh{};
         fresh.arena_next = 1;  // place 0 stands for nothing
         check(cudaMemset(warp_slots_.get(), 0, ring_slots_ * sizeof(ring_slot)), "clearing the queue engine's ring");
-        check(cudaMemset(block_slots_.get(), 0, ring_slots_ * sizeof(block_slot)), "clearing the queue engine's ring");
+        check(cudaMemset(block_slots_.get(), 0, ring_slots_ * sizeof(ring_slot)), "clearing the queue engine's ring");
         check(cudaMemset(failures_.get(), 0, sizeof(failure_table)), "clearing the queue engine's table of failures");
         check(cudaMemcpy(control_.get(), &fresh, sizeof(fresh), cudaMemcpyHostToDevice), "preparing the queue engine's state");
         check(cudaDeviceSynchronize(), "preparing the queue engine");
@@ -233,7 +236,9 @@ public:
         v.arena_units = arena_units_;
         v.lane_stacks = lane_stacks_.get();
         v.wide_stacks = wide_stacks_.get();
+        v.block_stacks = block_stacks_.get();
         v.free_records = free_records_.get();
+        v.free_pieces = free_pieces_.get();
         v.warp_slots = warp_slots_.get();
         v.block_slots = block_slots_.get();
         v.ring_mask = static_cast<unsigned>(ring_slots_ - 1);
@@ -486,9 +491,11 @@ private:
     device_pointer<trace_entry> trace_;
     device_pointer<lane_task> lane_stacks_;
     device_pointer<wide_task> wide_stacks_;
+    device_pointer<wide_task> block_stacks_;
     device_pointer<arena_index> free_records_;
+    device_pointer<arena_index> free_pieces_;
     device_pointer<ring_slot> warp_slots_;
-    device_pointer<block_slot> block_slots_;
+    device_pointer<ring_slot> block_slots_;
     device_pointer<unsigned char> arena_;
     std::unique_ptr<CUstream_st, stream_delete> stream_;
     std::unique_ptr<CUevent_st, event_delete> last_complete_;

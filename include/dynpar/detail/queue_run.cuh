@@ -35,7 +35,7 @@ __device__ inline void launch_first_grid(const shape& s, const payload_of<Kernel
         }
     }
     constexpr std::uint32_t none = dynpar::grid_record::none;
-    const status result = launch_with_record(make_request<Kernel, Args...>(payload, 0, none, none), s, 0, 0, true);
+    const status result = launch_with_record(make_request<Kernel, Args...>(payload, 0, none, none), s, 0, 0);
     if (result != status::success) report_failure(operation::launch, result, kernel_name<Kernel>(), 0, s);
 }
 
@@ -47,8 +47,9 @@ __device__ inline unsigned long long count_abandoned() {
     for (arena_index chunk = warp.spilled_lanes; chunk != 0; chunk = at<chunk_header>(chunk)->next) left += at<chunk_header>(chunk)->count;
     for (arena_index chunk = warp.spilled_wides; chunk != 0; chunk = at<chunk_header>(chunk)->next) left += at<chunk_header>(chunk)->count;
     if (threadIdx.x == 0) {
-        for (arena_index node = this_block().gang.tasks; node != 0; node = look(at<block_node>(node)->next)) ++left;
-        if (this_block().gang.has_candidate != 0) ++left;
+        gang_state& gang = this_block().gang;
+        left += gang.top - gang.bottom + gang.has_candidate;
+        for (arena_index chunk = gang.spilled; chunk != 0; chunk = at<chunk_header>(chunk)->next) left += at<chunk_header>(chunk)->count;
     }
     return left;
 }
@@ -70,6 +71,9 @@ __device__ inline void finish_run() {
     }
     for (unsigned i = threadIdx.x; i < size_classes * sublists; i += blockDim.x) control.free_lists[i / sublists][i % sublists] = 0;
     if (threadIdx.x != 0) return;
+    for (unsigned place = 0; stopped && place < board_places; ++place) {
+        if (board_word{look(control.board[place])}.is_open()) control.abandoned += 1;
+    }
     run_result& result = *engine().result;
     result.begun_at = look(control.begun_at);
     result.traced = look(control.traced);
@@ -85,8 +89,10 @@ __device__ inline void finish_run() {
 
     control.done = 0;
     control.stop = not_stopped;
-    control.root_blocks = 0;
-    control.root_next = 0;
+    for (unsigned place = 0; place < board_places; ++place) {
+        control.board[place] = 0;
+        control.left[place] = 0;
+    }
     control.arena_next = 1;
     control.free_batches = 0;
     control.stream_lock = 0;

@@ -84,6 +84,23 @@ __device__ inline void with_block_lock(unsigned& lock, Critical critical) {
         }
     }
 }
+/// The same for a whole warp: one lane takes the lock for all.
+template <class Critical>
+__device__ inline void with_block_lock_as_warp(unsigned& lock, Critical critical) {
+    if (lane_rank() == 0) {
+        while (atomicCAS(&lock, 0u, 1u) != 0) {
+        }
+        __threadfence_block();
+    }
+    __syncwarp();
+    critical();
+    __syncwarp();
+    if (lane_rank() == 0) {
+        __threadfence_block();
+        atomicExch(&lock, 0u);
+    }
+    __syncwarp();
+}
 
 /// False if the stack is full.
 template <class Task>
@@ -106,9 +123,24 @@ struct alignas(64) chunk_header {
 inline constexpr unsigned chunk_class = 8;  // 16 KiB
 template <class Task>
 inline constexpr std::uint32_t chunk_tasks = ((unit_bytes << chunk_class) - sizeof(chunk_header)) / sizeof(Task);
+static_assert(sizeof(task_node) <= unit_bytes << piece_class);
 template <class Task>
 __device__ inline Task* tasks_of(chunk_header* chunk) {
     return reinterpret_cast<Task*>(chunk + 1);
+}
+
+/// Under a lock: puts a task into the chunk at the head of a chain. False if there is no memory.
+template <class Task>
+__device__ inline bool push_to_chunk(arena_index& head, const Task& task) {
+    if (head == 0 || at<chunk_header>(head)->count == chunk_tasks<Task>) {
+        const arena_index fresh = allocate(chunk_class);
+        if (fresh == 0) return false;
+        *at<chunk_header>(fresh) = chunk_header{head, 0};
+        head = fresh;
+    }
+    chunk_header* chunk = at<chunk_header>(head);
+    copy_task(tasks_of<Task>(chunk)[chunk->count++], task);
+    return true;
 }
 
 /// For a task that the stack has no place for: called by single lanes in the midst of a round. False if there is no memory.
@@ -116,20 +148,7 @@ __device__ inline Task* tasks_of(chunk_header* chunk) {
 template <class Task>
 __device__ __noinline__ bool push_spilled(Task task) {
     bool there_was_room = true;
-    with_block_lock(this_warp().lock, [&] {
-        arena_index& head = own_stack<Task>::spilled();
-        if (head == 0 || at<chunk_header>(head)->count == chunk_tasks<Task>) {
-            const arena_index fresh = allocate(chunk_class);
-            if (fresh == 0) {
-                there_was_room = false;
-                return;
-            }
-            *at<chunk_header>(fresh) = chunk_header{head, 0};
-            head = fresh;
-        }
-        chunk_header* chunk = at<chunk_header>(head);
-        copy_task(tasks_of<Task>(chunk)[chunk->count++], task);
-    });
+    with_block_lock(this_warp().lock, [&] { there_was_room = push_to_chunk(own_stack<Task>::spilled(), task); });
     return there_was_room;
 }
 
@@ -180,28 +199,167 @@ __device__ __noinline__ bool unspill() {
     return true;
 }
 
-// ---- Block tasks: too wide for a warp, so all warps of the worker block take them from one list
+// ---- Block tasks: too wide for a warp, so all warps of the worker block take them from one stack, under its lock
 
-inline constexpr unsigned block_node_class = 1;
-static_assert(sizeof(block_node) <= unit_bytes << block_node_class);
+__device__ inline wide_task& block_task_slot(std::uint32_t place) {
+    return engine().block_stacks[static_cast<std::size_t>(blockIdx.x) * block_stack_capacity + place % block_stack_capacity];
+}
 
-__device__ inline void push_block_node(arena_index node) {
+/// Without the lock: whether there is something to look for under it.
+__device__ inline std::uint32_t block_tasks_on_stack() {
     gang_state& gang = this_block().gang;
-    with_block_lock(gang.lock, [&] {
-        at<block_node>(node)->next = gang.tasks;
-        put(gang.tasks, node);
-    });
+    return look_in_block(gang.top) - look_in_block(gang.bottom);
+}
+__device__ inline bool has_block_tasks() { return block_tasks_on_stack() != 0 || look_in_block(this_block().gang.spilled) != 0; }
+
+/// Under the lock. False if there is no memory.
+__device__ inline bool push_block_task(const wide_task& task) {
+    gang_state& gang = this_block().gang;
+    const std::uint32_t top = look_in_block(gang.top);
+    if (top - look_in_block(gang.bottom) < block_stack_capacity) {
+        copy_task(block_task_slot(top), task);
+        put_in_block(gang.top, top + 1);
+        return true;
+    }
+    arena_index head = look_in_block(gang.spilled);
+    const bool pushed = push_to_chunk(head, task);
+    put_in_block(gang.spilled, head);
+    return pushed;
+}
+
+/// Under the lock: takes one block of the youngest task that is deeper than that. False if there is none.
+__device__ inline bool take_block_task(int deeper_than, wide_task& task) {
+    gang_state& gang = this_block().gang;
+    const std::uint32_t bottom = look_in_block(gang.bottom);
+    const std::uint32_t top = look_in_block(gang.top);
+    for (std::uint32_t place = top; place != bottom;) {
+        wide_task& found = block_task_slot(--place);
+        if (static_cast<int>(found.info & info::depth_mask) <= deeper_than) continue;
+        copy_task(task, found);
+        if (task.first + 1 == task.last) {
+            if (place != top - 1) copy_task(found, block_task_slot(top - 1));
+            put_in_block(gang.top, top - 1);
+        } else {
+            ++found.first;
+            task.last = task.first + 1;
+        }
+        return true;
+    }
+    const arena_index head = look_in_block(gang.spilled);
+    if (head == 0) return false;
+    chunk_header* chunk = at<chunk_header>(head);
+    wide_task& found = tasks_of<wide_task>(chunk)[chunk->count - 1];
+    if (static_cast<int>(found.info & info::depth_mask) <= deeper_than) return false;
+    copy_task(task, found);
+    if (task.first + 1 != task.last) {
+        ++found.first;
+        task.last = task.first + 1;
+    } else if (--chunk->count == 0) {
+        put_in_block(gang.spilled, chunk->next);
+        release(head, chunk_class);
+    }
+    return true;
+}
+
+/// All lanes of a warp, under the lock: brings a chunk back that was spilled, where there is room again.
+__device__ inline void unspill_block_tasks() {
+    gang_state& gang = this_block().gang;
+    const arena_index head = look_in_block(gang.spilled);
+    if (head == 0) return;
+    chunk_header* chunk = at<chunk_header>(head);
+    const std::uint32_t count = chunk->count;
+    const std::uint32_t top = look_in_block(gang.top);
+    if (count > block_stack_capacity - (top - look_in_block(gang.bottom))) return;
+    for (std::uint32_t i = lane_rank(); i < count; i += warp_size) copy_task(block_task_slot(top + i), tasks_of<wide_task>(chunk)[i]);
+    __syncwarp();
+    if (lane_rank() == 0) {
+        put_in_block(gang.top, top + count);
+        put_in_block(gang.spilled, chunk->next);
+        release(head, chunk_class);
+    }
 }
 
 /// Puts a task where a worker of its width looks for it, on this worker block. False if there is no memory.
-__device__ __noinline__ inline bool push_wide(const wide_task& task) {
+__device__ __noinline__ inline bool push_here(const wide_task& task) {
     if ((task.info & info::width_mask) != info::on_block) return push(task) || push_spilled(task);
-    const arena_index node = allocate(block_node_class);
-    if (node == 0) return false;
-    copy_task(at<block_node>(node)->task, task);
-    push_block_node(node);
+    bool there_was_room = true;
+    with_block_lock(this_block().gang.lock, [&] { there_was_room = push_block_task(task); });
+    return there_was_room;
+}
+
+// ---- The board: grids of many blocks, of which idle workers take some each. A gift of half of what there is would reach them one
+// after another; here all help themselves at once.
+
+/// What idle workers see of a posted grid: how many blocks it has, how wide they are, and the first that nobody has taken.
+struct board_word {
+    unsigned long long bits;
+
+    static constexpr unsigned most_blocks = (1u << 30) - 1;
+    __device__ std::uint32_t next() const { return static_cast<std::uint32_t>(bits); }
+    __device__ std::uint32_t blocks() const { return static_cast<std::uint32_t>(bits >> 32) & most_blocks; }
+    __device__ std::uint32_t width() const { return static_cast<std::uint32_t>(bits >> 62) << info::width_shift; }
+    __device__ bool is_open() const { return next() < blocks(); }
+};
+__device__ inline board_word fresh_board_word(std::uint32_t width, std::uint32_t blocks) {
+    return {static_cast<unsigned long long>(width >> info::width_shift << 30 | blocks) << 32};
+}
+
+__device__ inline unsigned workers_of(std::uint32_t width) {
+    return gridDim.x * (width == info::on_block ? 1 : width == info::on_warp ? blockDim.x / warp_size : blockDim.x);
+}
+
+/// Whether a grid is large enough for the board: all idle workers go for it at once, and most of them in vain if it is not.
+__device__ inline bool is_for_board(std::uint32_t width, unsigned long long blocks) {
+    return blocks >= max(2u, workers_of(width) / 8) && blocks <= board_word::most_blocks;
+}
+/// Whether others may run blocks of a grid before the block that launches it has returned: then it must be counted at once.
+__device__ inline bool is_open_to_others(std::uint32_t width, unsigned long long blocks) {
+    return width == info::on_block || is_for_board(width, blocks);
+}
+
+/// A subtraction behind what this thread has read: whoever finds zero may write there.
+__device__ inline void subtract_behind_reads(unsigned& place, unsigned count) {
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" : : "l"(&place), "r"(0u - count) : "memory");
+}
+
+/// False if the board is full, or the grid too small.
+__device__ __noinline__ inline bool post(const wide_task& task) {
+    const std::uint32_t blocks = task.last - task.first;
+    const std::uint32_t width = task.info & info::width_mask;
+    if (!is_for_board(width, blocks)) return false;
+    run_control& control = *engine().control;
+    constexpr unsigned being_written = ~0u;
+    for (unsigned place = 0; place < board_places; ++place) {
+        if (atomicCAS(&control.left[place], 0u, being_written) != 0) continue;
+        copy_task(control.posted[place], task);
+        put(control.left[place], blocks);
+        __threadfence();
+        atomicExch(&control.board[place], fresh_board_word(width, blocks).bits);
+        return true;
+    }
+    return false;
+}
+
+/// One lane: takes blocks of a posted grid, of which there were some when `seen` was read. False if there are none left.
+__device__ __noinline__ inline bool take_posted(unsigned place, board_word seen) {
+    run_control& control = *engine().control;
+    unsigned grain = max(1u, seen.blocks() / (8 * workers_of(seen.width())));
+    if (seen.width() == info::on_lane) grain *= warp_size;
+    const board_word found{atomicAdd(&control.board[place], static_cast<unsigned long long>(grain))};
+    if (!found.is_open()) return false;
+    const std::uint32_t count = min(grain, found.blocks() - found.next());
+    __threadfence();
+    wide_task task;
+    copy_fresh_task(task, control.posted[place]);
+    task.first += found.next();
+    task.last = task.first + count;
+    if (!push_here(task)) stop_run(no_memory);
+    subtract_behind_reads(control.left[place], count);
     return true;
 }
+
+/// Puts a task where its workers find it. False if there is no memory.
+__device__ __noinline__ inline bool push_wide(const wide_task& task) { return post(task) || push_here(task); }
 
 }  // namespace queue
 }  // namespace detail

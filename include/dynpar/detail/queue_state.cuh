@@ -21,7 +21,9 @@ inline constexpr unsigned sublists = 64;                  // of free pieces of o
 inline constexpr unsigned lane_stack_capacity = 2048;     // tasks of a warp's stack; a power of two; more than that spills
 inline constexpr unsigned wide_stack_capacity = 512;
 inline constexpr unsigned stack_reserve = 256;            // places that a round finds free on the wide stack
+inline constexpr unsigned block_stack_capacity = 512;     // of a worker block's stack; what goes beyond spills
 inline constexpr unsigned records_kept = 2048;            // free grid records that a warp keeps at hand at most
+inline constexpr unsigned pieces_kept = 64;               // free pieces of 256 bytes, likewise
 inline constexpr unsigned record_batch = 511;             // grid records that warps exchange at a time
 
 /// A grid in the trace, as device code writes it.
@@ -76,12 +78,17 @@ struct ring_counters {
     alignas(128) unsigned long long given;    // promised; never more than tickets were taken
 };
 
+/// Grids of many blocks that all workers help themselves to. A place of the board is free when `left` is 0.
+inline constexpr unsigned board_places = 3;
+
 /// What all workers of a run share. Left as found when the run ends, ready for the next one.
 struct run_control {
-    alignas(128) unsigned done;  // the first grid is complete
-    unsigned stop;               // a stop_reason
-    unsigned root_blocks;        // of the first grid: how many there are to be had; 0 until its record is written
-    unsigned root_next;          // the first that nobody has taken
+    // What idle workers look at, in one sector of the second-level cache.
+    alignas(128) unsigned done;               // the first grid is complete
+    unsigned stop;                            // a stop_reason
+    unsigned long long board[board_places];   // upper half: how many blocks there are; lower half: the first that nobody has taken
+    alignas(128) unsigned left[board_places]; // blocks whose takers have not read the task yet
+    wide_task posted[board_places];
     ring_counters warp_ring;
     ring_counters block_ring;
     alignas(128) unsigned long long arena_next;               // units of the arena that were ever taken
@@ -97,10 +104,9 @@ struct run_control {
     unsigned begun_count;
     static constexpr unsigned begun_capacity = 256;
     unsigned long long begun[begun_capacity];                 // a hash of kernel and depth; 0: free
-    wide_task root;
 };
 
-/// A gift of up to 32 lane tasks or 16 wide tasks from one warp to another.
+/// A gift of up to 32 lane tasks or 16 wide tasks from one warp to another, or from one worker block to another.
 struct alignas(128) ring_slot {
     static constexpr unsigned lane_tasks = 32;
     static constexpr unsigned wide_tasks = 16;
@@ -109,12 +115,6 @@ struct alignas(128) ring_slot {
     std::uint32_t turn;   // 2 n: empty, for the n-th time; 2 n + 1: full
     std::uint32_t count;  // tasks, and whether they are wide
     alignas(16) unsigned char tasks[lane_tasks * sizeof(lane_task)];
-};
-
-/// A block task on its way from one worker block to another: its place in the arena.
-struct block_slot {
-    std::uint32_t turn;
-    arena_index node;
 };
 
 /// All that device code has to know of the engine: sizes, limits and places.
@@ -128,9 +128,11 @@ struct engine_view {
     unsigned long long arena_units;
     lane_task* lane_stacks;
     wide_task* wide_stacks;
+    wide_task* block_stacks;
     arena_index* free_records;
+    arena_index* free_pieces;
     ring_slot* warp_slots;
-    block_slot* block_slots;
+    ring_slot* block_slots;
     unsigned ring_mask;          // slots of each ring - 1
     unsigned block_threads;      // of a worker block
     unsigned malleable_threads;  // what a malleable kernel gets, if its shape allows
@@ -147,7 +149,7 @@ struct warp_state {
     std::uint32_t lane_bottom, lane_top;
     std::uint32_t wide_bottom, wide_top;
     arena_index spilled_lanes, spilled_wides;  // chunks that did not fit
-    unsigned lock;                             // of the spilled chunks, among the lanes of this warp
+    unsigned lock;                             // of the spilled chunks and of the block's continuations, among the lanes of this warp
 
     // The frame: what runs here now. Saved and restored by whoever begins another one on top.
     std::uint32_t lane_base, wide_base;  // what it has launched lies from here upwards
@@ -156,9 +158,11 @@ struct warp_state {
     arena_index awaited;                 // a record that it waits for
     arena_index own;                     // the wide block's own record, once it needs one
     unsigned own_accounted;              // 1: it counts the block itself and children in streams; 2: and those before a wait()
+    unsigned own_continued;              // it has a continuation
     unsigned char* shared_memory;        // of the wide block
 
     int free_records;  // at hand; a depth-first walk takes hundreds on its way down and gives them back on its way up
+    int free_pieces;   // likewise, of 256 bytes
 
     // Completions that nobody else needs to hear of yet.
     arena_index deferred_grid;
@@ -168,6 +172,7 @@ struct warp_state {
     static constexpr unsigned noted_capacity = 4;
     const char* noted[noted_capacity];
     unsigned long long noted_depths[noted_capacity];
+    unsigned next_noted;  // to be forgotten
 
     unsigned long long ticket;
     unsigned has_ticket;
@@ -175,18 +180,17 @@ struct warp_state {
     unsigned long long grids;
 };
 
-/// A block task that waits for the warps of its worker block. In the arena.
-struct block_node {
+/// A task in the arena: one of a chain of continuations.
+struct alignas(16) task_node {
     arena_index next;
-    std::uint32_t size_class;
-    std::uint32_t unused[2];
     wide_task task;
 };
 
 /// What the warps of a worker block need to run a task together.
 struct gang_state {
-    unsigned lock;             // of `tasks` and `candidate`
-    arena_index tasks;         // block tasks of this worker block, a list
+    unsigned lock;             // of the stack, the candidate and the block's continuations
+    std::uint32_t bottom, top; // of the stack of block tasks, a ring of a fixed capacity in device memory
+    arena_index spilled;       // chunks that did not fit
     unsigned has_candidate;
     unsigned depth;            // of the candidate
     unsigned ready;            // a bit for each warp that is ready to begin it
@@ -230,6 +234,19 @@ __device__ inline T look(const T& place) {
 template <class T>
 __device__ inline void put(T& place, T value) {
     *static_cast<volatile T*>(&place) = value;
+}
+
+/// The same for shared memory that the warps of a worker block look at without a lock: atomics, so that a tool that looks for
+/// races sees that these are meant.
+template <class T>
+__device__ inline T look_in_block(T& place) {
+    static_assert(sizeof(T) == sizeof(unsigned));
+    return static_cast<T>(atomicOr(reinterpret_cast<unsigned*>(&place), 0u));
+}
+template <class T>
+__device__ inline void put_in_block(T& place, T value) {
+    static_assert(sizeof(T) == sizeof(unsigned));
+    atomicExch(reinterpret_cast<unsigned*>(&place), static_cast<unsigned>(value));
 }
 
 template <class T>

@@ -74,10 +74,15 @@ struct alignas(16) wide_task {
 };
 static_assert(sizeof(wide_task) == 64);
 
+/// What every piece of the arena that belongs to a grid begins with: see grid_record::memory.
+struct memory_link {
+    arena_index next;
+    std::uint32_t size_class;
+};
+
 /// Shape and arguments of a grid that need more room than a task has. In the arena; the arguments follow.
 struct alignas(64) launch_details {
-    arena_index next;            // memory nodes of a grid are chained: see grid_record::memory
-    std::uint32_t size_class;
+    memory_link link;
     dimensions blocks;
     dimensions threads;
     std::uint32_t shared_bytes;

@@ -32,14 +32,13 @@ __device__ __noinline__ inline meeting meet_block(meeting why) {
 
 // ---- Completion
 
-/// Tells the others what this warp has put off, after its writes. All lanes together.
+/// Tells the others what this warp has put off, after its writes: `retire` releases them, those of the other lanes as well. All lanes
+/// together.
 __device__ inline void flush_deferred() {
     warp_state& warp = this_warp();
     const bool nothing = warp.deferred == 0;
     __syncwarp();  // all have read it before one writes it
     if (nothing) return;
-    __threadfence();
-    __syncwarp();
     if (lane_rank() == 0) {
         const int change = warp.deferred;
         warp.deferred = 0;
@@ -162,7 +161,7 @@ template <bool Nested>
 struct frame_guard {
     std::uint32_t lane_base, wide_base;
     arena_index own;
-    unsigned own_accounted;
+    unsigned own_accounted, own_continued;
     unsigned char* shared_memory;
 
     /// All lanes together, after what is to run has been popped.
@@ -173,6 +172,7 @@ struct frame_guard {
             wide_base = warp.wide_base;
             own = warp.own;
             own_accounted = warp.own_accounted;
+            own_continued = warp.own_continued;
             shared_memory = warp.shared_memory;
             __syncwarp();
         }
@@ -181,6 +181,7 @@ struct frame_guard {
             warp.wide_base = warp.wide_top;
             warp.own = 0;
             warp.own_accounted = 0;
+            warp.own_continued = 0;
         }
         __syncwarp();
     }
@@ -194,6 +195,7 @@ struct frame_guard {
                 warp.wide_base = within(wide_base, warp.wide_bottom, warp.wide_top);
                 warp.own = own;
                 warp.own_accounted = own_accounted;
+                warp.own_continued = own_continued;
                 warp.shared_memory = shared_memory;
             }
             __syncwarp();
@@ -336,7 +338,6 @@ __device__ inline void run_on_warp(const wide_task& task, std::uint32_t rank) {
             point_to_own<lane_task>(warp.lane_base, warp.lane_top, task.grid, own);
             point_to_own<wide_task>(warp.wide_base, warp.wide_top, task.grid, own);
         }
-        __threadfence();
         __syncwarp();
         if (lane_rank() == 0) {
             const count_change mine = settle_wide(task, own, accounted, sum);
@@ -387,42 +388,20 @@ __device__ __noinline__ inline void wait_on_block(arena_index grid, std::uint32_
 
 __device__ void run_on_block();  // below
 
-/// One lane: takes a block off the worker block's list as what all warps run next. `deeper_than`: only a grid that may run on
+/// One lane: takes a block off the worker block's stack as what all warps run next. `deeper_than`: only a grid that may run on
 /// top of what waits here.
 __device__ inline void choose_candidate(int deeper_than) {
     gang_state& gang = this_block().gang;
     with_block_lock(gang.lock, [&] {
-        const bool have = look(gang.has_candidate) != 0;
-        if (have && static_cast<int>(look(gang.depth)) > deeper_than) return;
-        arena_index before = 0;
-        arena_index place = look(gang.tasks);
-        while (place != 0 && static_cast<int>(look(at<block_node>(place)->task.info) & info::depth_mask) <= deeper_than) {
-            before = place;
-            place = look(at<block_node>(place)->next);
-        }
-        if (place == 0) return;
-        block_node* node = at<block_node>(place);
+        const bool have = look_in_block(gang.has_candidate) != 0;
+        if (have && static_cast<int>(look_in_block(gang.depth)) > deeper_than) return;
         wide_task task;
-        copy_fresh_task(task, node->task);
-        if (have) {  // put back what some warp cannot join, take what all may
-            block_node* back = nullptr;
-            const arena_index fresh = allocate(block_node_class);
-            if (fresh == 0) return;
-            back = at<block_node>(fresh);
-            copy_task(back->task, gang.candidate);
-            back->next = look(node->next);
-            put(node->next, fresh);
-        }
-        if (task.first + 1 == task.last) {
-            put(before != 0 ? at<block_node>(before)->next : gang.tasks, look(node->next));
-            release(place, block_node_class);
-        } else {
-            put(node->task.first, task.first + 1);
-        }
+        if (!take_block_task(deeper_than, task)) return;
+        if (have) push_block_task(gang.candidate);  // what some warp cannot join, for what all may; a place has just become free
         gang.candidate = task;
-        put(gang.depth, task.info & info::depth_mask);
+        put_in_block(gang.depth, task.info & info::depth_mask);
         __threadfence_block();
-        put(gang.has_candidate, 1u);
+        put_in_block(gang.has_candidate, 1u);
     });
 }
 
@@ -431,21 +410,24 @@ __device__ inline unsigned all_warps() { return blockDim.x == 1024 ? all_lanes :
 /// One lane: whether there is a block task that this warp may join.
 __device__ inline bool block_task_wanted() {
     gang_state& gang = this_block().gang;
-    if (look(gang.has_candidate) == 0 && look(gang.tasks) == 0) return false;
     const int depth = this_warp().depth;
+    const auto may_join = [&] {
+        return look_in_block(gang.has_candidate) != 0 && static_cast<int>(look_in_block(gang.depth)) > depth;
+    };
+    if (may_join()) return true;
     // One of many warps sees to it, and any that waits for what only it may choose.
-    if (threadIdx.x != 0 && depth < 0 && look(gang.has_candidate) == 0) return false;
-    if (look(gang.has_candidate) == 0 || static_cast<int>(look(gang.depth)) <= depth) choose_candidate(depth);
-    return look(gang.has_candidate) != 0 && static_cast<int>(look(gang.depth)) > depth;
+    if ((threadIdx.x != 0 && depth < 0) || !has_block_tasks()) return false;
+    choose_candidate(depth);
+    return may_join();
 }
 
 __device__ inline void offer_to_join() { atomicOr(&this_block().gang.ready, 1u << threadIdx.x / warp_size); }
-__device__ inline bool all_have_joined() { return look(this_block().gang.ready) == all_warps(); }
+__device__ inline bool all_have_joined() { return look_in_block(this_block().gang.ready) == all_warps(); }
 
 /// One lane: takes the offer back; false if all have joined already, and the task is to be run.
 __device__ inline bool withdraw() {
     unsigned& ready = this_block().gang.ready;
-    unsigned seen = look(ready);
+    unsigned seen = look_in_block(ready);
     while (seen != all_warps()) {
         const unsigned found = atomicCAS(&ready, seen, seen & ~(1u << threadIdx.x / warp_size));
         if (found == seen) return true;
@@ -568,44 +550,65 @@ __device__ inline void share() {
     }
 }
 
-/// One lane: gives block tasks to a hungry worker block.
-__device__ inline void share_block_tasks() {
+/// Block tasks that a worker block may give away: the only block stays, or idle worker blocks would hand it round and round.
+__device__ inline bool has_block_tasks_to_give() {
     gang_state& gang = this_block().gang;
-    if (look(gang.tasks) == 0 || !ring_wanted(engine().control->block_ring)) return;
-    with_block_lock(gang.lock, [&] {
-        // The last of the list is the oldest.
-        arena_index before = 0;
-        arena_index place = look(gang.tasks);
-        if (place == 0) return;
-        while (look(at<block_node>(place)->next) != 0) {
-            before = place;
-            place = look(at<block_node>(place)->next);
-        }
-        block_node* node = at<block_node>(place);
-        const std::uint32_t first = look(node->task.first), last = look(node->task.last);
-        arena_index gift = 0;
-        // The only block stays, or idle worker blocks would hand it round and round.
-        if (before == 0 && last - first == 1 && look(gang.has_candidate) == 0) return;
-        const unsigned long long number = take_gift_number(engine().control->block_ring);
-        if (number == ~0ull) return;
-        if (last - first > 1) gift = allocate(block_node_class);
-        if (gift != 0) {  // half of its blocks
-            wide_task half;
-            copy_fresh_task(half, node->task);
-            copy_task(at<block_node>(gift)->task, half);
-            put(at<block_node>(gift)->task.first, first + (last - first) / 2);
-            put(node->task.last, first + (last - first) / 2);
-        } else {
-            put(before != 0 ? at<block_node>(before)->next : gang.tasks, 0u);
-            gift = place;
-        }
-        block_slot& slot = engine().block_slots[number & engine().ring_mask];
-        while (look(slot.turn) != empty_turn(number)) {
-        }
-        put(slot.node, gift);
-        __threadfence();
-        put(slot.turn, empty_turn(number) + 1);
-    });
+    const std::uint32_t count = block_tasks_on_stack();
+    if (count != 1) return count != 0;
+    const wide_task& only = block_task_slot(look_in_block(gang.bottom));
+    return look_in_block(gang.has_candidate) != 0 || look(only.last) - look(only.first) > 1;
+}
+
+/// The agent, which is the first warp of a worker block: gives its oldest block tasks to hungry worker blocks.
+__device__ DYNPAR_NOINLINE inline void share_block_tasks() {
+    gang_state& gang = this_block().gang;
+    const unsigned lane = lane_rank();
+    for (unsigned gifts = 0; gifts < 4; ++gifts) {
+        bool wanted = false;
+        if (lane == 0) wanted = has_block_tasks_to_give() && ring_wanted(engine().control->block_ring);
+        if (!__shfl_sync(all_lanes, wanted, 0)) return;
+        bool given = false;
+        with_block_lock_as_warp(gang.lock, [&] {
+            unspill_block_tasks();
+            __syncwarp();
+            unsigned long long number = ~0ull;
+            if (lane == 0 && has_block_tasks_to_give()) number = take_gift_number(engine().control->block_ring);
+            number = __shfl_sync(all_lanes, number, 0);
+            if (number == ~0ull) return;
+            given = true;
+            ring_slot& gift = engine().block_slots[number & engine().ring_mask];
+            if (lane == 0) {
+                while (look(gift.turn) != empty_turn(number)) {
+                }
+                __threadfence();
+            }
+            __syncwarp();
+            const std::uint32_t bottom = look_in_block(gang.bottom);
+            std::uint32_t count = look_in_block(gang.top) - bottom;
+            wide_task& oldest = block_task_slot(bottom);
+            wide_task* const tasks = reinterpret_cast<wide_task*>(gift.tasks);
+            const std::uint32_t first = oldest.first, last = oldest.last;
+            __syncwarp();
+            if (count == 1 && last - first > 1) {  // half of its blocks
+                if (lane == 0) {
+                    copy_task(tasks[0], oldest);
+                    tasks[0].first = oldest.last = first + (last - first) / 2;
+                }
+            } else {
+                count = min((count + 3) / 4, ring_slot::wide_tasks);
+                if (lane < count) copy_task(tasks[lane], block_task_slot(bottom + lane));
+                __syncwarp();
+                if (lane == 0) put_in_block(gang.bottom, bottom + count);
+            }
+            __syncwarp();
+            if (lane == 0) {
+                gift.count = count;
+                __threadfence();
+                put(gift.turn, empty_turn(number) + 1);
+            }
+        });
+        if (!given) return;
+    }
 }
 
 // ---- Steps
@@ -641,21 +644,46 @@ __device__ inline bool gift_is_there() {
     return warp.has_ticket != 0 && look(engine().warp_slots[warp.ticket & engine().ring_mask].turn) == empty_turn(warp.ticket) + 1;
 }
 
-/// One lane of the warp that sees to the worker block's ticket: takes in a block task that has come.
-__device__ inline void accept_block_gift() {
-    gang_state& gang = this_block().gang;
-    if (gang.has_ticket == 0) return;
-    block_slot& slot = engine().block_slots[gang.ticket & engine().ring_mask];
-    if (look(slot.turn) != empty_turn(gang.ticket) + 1) return;
-    __threadfence();
-    const arena_index node = look(slot.node);
-    put(slot.turn, empty_turn(gang.ticket) + 2);
-    gang.has_ticket = 0;
-    push_block_node(node);
+__device__ inline bool block_gift_is_there() {
+    const gang_state& gang = this_block().gang;
+    return gang.has_ticket != 0 && look(engine().block_slots[gang.ticket & engine().ring_mask].turn) == empty_turn(gang.ticket) + 1 &&
+           block_tasks_on_stack() <= block_stack_capacity - ring_slot::wide_tasks;
 }
 
-/// All warps of the worker block, each having found all others ready: runs the candidate.
-__device__ DYNPAR_NOINLINE inline void run_on_block() {
+/// The agent: takes in block tasks that have come.
+__device__ DYNPAR_NOINLINE inline void accept_block_gift() {
+    gang_state& gang = this_block().gang;
+    const unsigned lane = lane_rank();
+    bool there = false;
+    if (lane == 0) there = block_gift_is_there();
+    if (!__shfl_sync(all_lanes, there, 0)) return;
+    const unsigned long long ticket = gang.ticket;
+    ring_slot& gift = engine().block_slots[ticket & engine().ring_mask];
+    __threadfence();
+    const std::uint32_t count = look(gift.count);
+    with_block_lock_as_warp(gang.lock, [&] {
+        const std::uint32_t top = look_in_block(gang.top);
+        if (lane < count) copy_fresh_task(block_task_slot(top + lane), reinterpret_cast<wide_task*>(gift.tasks)[lane]);
+        __syncwarp();
+        if (lane == 0) put_in_block(gang.top, top + count);
+    });
+    if (lane == 0) {
+        __threadfence();
+        put(gift.turn, empty_turn(ticket) + 2);
+        gang.has_ticket = 0;
+    }
+    __syncwarp();
+}
+
+/// The agent, now and then.
+__device__ inline void exchange_block_tasks() {
+    if (threadIdx.x >= warp_size) return;
+    accept_block_gift();
+    share_block_tasks();
+}
+
+/// All warps of the worker block together: runs the candidate.
+__device__ inline void run_candidate() {
     gang_state& gang = this_block().gang;
     warp_state& warp = this_warp();
     flush_deferred();
@@ -675,8 +703,8 @@ __device__ DYNPAR_NOINLINE inline void run_on_block() {
         gang.own = 0;
         gang.own_accounted = 0;
         gang.launched = 0;
-        put(gang.has_candidate, 0u);
-        put(gang.ready, 0u);
+        put_in_block(gang.has_candidate, 0u);
+        put_in_block(gang.ready, 0u);
     }
     const frame_guard<true> frame;
     if (lane_rank() == 0) {
@@ -696,7 +724,6 @@ __device__ DYNPAR_NOINLINE inline void run_on_block() {
         point_to_own<lane_task>(warp.lane_base, warp.lane_top, task.grid, gang.own);
         point_to_own<wide_task>(warp.wide_base, warp.wide_top, task.grid, gang.own);
     }
-    __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
         return_shared_memory(task, borrowed);
@@ -706,16 +733,29 @@ __device__ DYNPAR_NOINLINE inline void run_on_block() {
         gang.own_accounted = outer_accounted;
         gang.shared_memory = outer_shared_memory;
         gang.launched = 0;
-        accept_block_gift();
-        share_block_tasks();
-        share_block_tasks();
     }
     if (lane_rank() == 0) {
         --warp.level;
         warp.depth = outer_depth;
     }
     frame.end();
-    __syncthreads();  // nobody runs the children before they are counted
+    exchange_block_tasks();
+}
+
+/// All warps of the worker block, each having found all others ready: runs the candidate, and then more while no warp has anything
+/// else to do. Coming together costs more than most tasks; but what the tasks launch for single warps must not pile up.
+__device__ DYNPAR_NOINLINE inline void run_on_block() {
+    constexpr unsigned most_in_a_row = 32;
+    const warp_state& warp = this_warp();
+    for (unsigned in_a_row = 1;; ++in_a_row) {
+        run_candidate();
+        bool leaves = in_a_row == most_in_a_row || warp.depth >= 0 || warp.lane_top != warp.lane_bottom || warp.wide_top != warp.wide_bottom;
+        if (threadIdx.x == 0 && !leaves) {
+            choose_candidate(-1);
+            leaves = look_in_block(this_block().gang.has_candidate) == 0;
+        }
+        if (__syncthreads_or(leaves) != 0) return;  // also: nobody runs children before they are counted
+    }
 }
 
 /// A round of lane tasks from the top of the stack.
@@ -838,6 +878,20 @@ __device__ inline bool bring_up(int deeper_than) {
     return false;
 }
 
+/// In a nested step: takes blocks of a posted grid that may run on top of what waits. All lanes together.
+__device__ inline bool take_posted_deeper_than(int depth) {
+    bool taken = false;
+    if (lane_rank() == 0) {
+        run_control& control = *engine().control;
+        for (unsigned place = 0; !taken && place < board_places; ++place) {
+            const board_word seen{look(control.board[place])};
+            if (!seen.is_open() || (seen.width() == info::on_block && threadIdx.x != 0)) continue;
+            taken = static_cast<int>(look(control.posted[place].info) & info::depth_mask) > depth && take_posted(place, seen);
+        }
+    }
+    return __shfl_sync(all_lanes, taken, 0);
+}
+
 /// Runs something, if there is anything to run. False if not.
 template <bool Nested>
 __device__ inline bool step() {
@@ -862,6 +916,7 @@ __device__ inline bool step() {
             return true;
         }
         if (bring_up<lane_task>(warp.depth) || bring_up<wide_task>(warp.depth)) return true;
+        if (take_posted_deeper_than(warp.depth)) return true;
         return try_block_task(256, warp.awaited);
     }
     return false;
@@ -885,10 +940,9 @@ __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaite
         warp.awaited = awaited;
         ++warp.level;
         check_deadline();
-        if (threadIdx.x == 0) accept_block_gift();
-        if (threadIdx.x == 0) share_block_tasks();
     }
     __syncwarp();
+    exchange_block_tasks();
     const bool did = step<true>();
     flush_deferred();
     share();
@@ -902,37 +956,9 @@ __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaite
     return did;
 }
 
-/// One lane: takes blocks of the run's first grid, which all workers may help themselves to. False if there are none left.
-__device__ inline bool take_root_blocks(unsigned blocks) {
-    run_control& control = *engine().control;
-    const std::uint32_t width = look(control.root.info) & info::width_mask;
-    if (width == info::on_block && threadIdx.x != 0) return false;
-    const unsigned workers = gridDim.x * (width == info::on_block ? 1 : blockDim.x / warp_size);
-    unsigned grain = max(1u, blocks / (8 * workers));
-    if (width == info::on_lane) grain = (grain + warp_size - 1) / warp_size * warp_size;
-    unsigned first = look(control.root_next);
-    if (blocks < 1u << 31) {
-        if (first < blocks) first = atomicAdd(&control.root_next, grain);
-    } else {  // there the counter could run over
-        while (first < blocks) {
-            const unsigned found = atomicCAS(&control.root_next, first, first + min(grain, blocks - first));
-            if (found == first) break;
-            first = found;
-        }
-    }
-    if (first >= blocks) return false;
-    __threadfence();
-    wide_task task;
-    copy_fresh_task(task, control.root);
-    task.first = first;
-    task.last = first + min(grain, blocks - first);
-    if (!push_wide(task)) stop_run(no_memory);
-    return true;
-}
-
 /// All lanes together, with nothing to run: waits for work. False when the run is over.
 __device__ __noinline__ inline bool find_work() {
-    enum finding : int { nothing, over, gift, block_task, own_work };
+    enum finding : int { nothing, over, gift, block_task, own_work, block_work };
     warp_state& warp = this_warp();
     run_control& control = *engine().control;
     flush_deferred();
@@ -944,12 +970,14 @@ __device__ __noinline__ inline bool find_work() {
         bool offered = false;
         unsigned pause = 20;
         for (unsigned tries = 0; found == nothing; ++tries) {
-            unsigned done, stop, root_blocks, root_next;
-            asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                         : "=r"(done), "=r"(stop), "=r"(root_blocks), "=r"(root_next)
+            unsigned long long done_or_stop;
+            board_word board[board_places];
+            static_assert(board_places == 3, "two loads of 16 bytes");
+            asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%4];\n\tld.volatile.global.v2.u64 {%2, %3}, [%4 + 16];"
+                         : "=l"(done_or_stop), "=l"(board[0].bits), "=l"(board[1].bits), "=l"(board[2].bits)
                          : "l"(&control.done)
                          : "memory");
-            if (done != 0 || stop != 0) {
+            if (done_or_stop != 0) {
                 found = over;
                 break;
             }
@@ -963,21 +991,25 @@ __device__ __noinline__ inline bool find_work() {
                 found = block_task;
                 break;
             }
-            if (root_blocks != 0 && root_next < root_blocks && (!agent || (look(gang.tasks) == 0 && !block_wanted)) && take_root_blocks(root_blocks)) {
-                found = own_work;
+            const bool free_for_more = !agent || (!block_wanted && !has_block_tasks());
+            for (unsigned place = 0; found == nothing && place < board_places; ++place) {
+                if (!board[place].is_open()) continue;
+                // The agent's warps may not be able to come together before it has what one of them waits for.
+                if (board[place].width() == info::on_block && !(agent && (free_for_more || tries % 16 == 15))) continue;
+                if (take_posted(place, board[place])) found = own_work;
+            }
+            if (found != nothing) {
             } else if (warp.has_ticket == 0) {
                 warp.ticket = take_ticket(control.warp_ring);
                 warp.has_ticket = 1;
             } else if (gift_is_there()) {
                 found = gift;
-            } else if (agent && gang.has_ticket == 0 && !block_wanted && look(gang.tasks) == 0) {
+            } else if (agent && gang.has_ticket == 0 && free_for_more) {
                 gang.ticket = take_ticket(control.block_ring);
                 gang.has_ticket = 1;
+            } else if (agent && (block_gift_is_there() || (has_block_tasks_to_give() && ring_wanted(control.block_ring)))) {
+                found = block_work;
             } else {
-                if (agent) {
-                    accept_block_gift();
-                    share_block_tasks();
-                }
                 __nanosleep(pause);
                 if (pause < 200) pause *= 2;
             }
@@ -989,6 +1021,7 @@ __device__ __noinline__ inline bool find_work() {
     found = __shfl_sync(all_lanes, found, 0);
     if (found == gift) accept_gift();
     if (found == block_task) run_on_block();
+    if (found == block_work) exchange_block_tasks();
     return found != over;
 }
 
@@ -1001,11 +1034,7 @@ __device__ __noinline__ inline void work() {
             continue;
         }
         if (steps % share_every == 0 || this_warp().wide_top != this_warp().wide_bottom) {  // wide tasks are long, and few
-            if (threadIdx.x == 0) {
-                accept_block_gift();
-                share_block_tasks();
-            }
-            __syncwarp();
+            exchange_block_tasks();
             share();
             unsigned stop = 0;
             if (steps % (16 * share_every) == 0 && lane_rank() == 0) {
