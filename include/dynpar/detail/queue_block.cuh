@@ -183,13 +183,17 @@ __device__ __noinline__ inline bool fill_task(wide_task& task, const launch_requ
     return true;
 }
 
-/// A child grid with a record of its own, which counts on `parent`: several blocks, a stream, or arguments that need room.
-/// `out_of_memory`, or success; then the caller counts one child more.
-__device__ __noinline__ inline status launch_with_record(const launch_request& request, const shape& s, arena_index parent,
+/// A child grid that counts on `parent`, with a record of its own where it needs one: several blocks, a stream, or arguments that
+/// need room. `out_of_memory`, or success; then the caller counts one child more.
+__device__ __noinline__ inline status launch_generally(const launch_request& request, const shape& s, arena_index parent,
                                                          arena_index stream) {
+    wide_task task;
+    if (parent != 0 && stream == 0 && fill_task(task, request, s, 0)) {
+        task.grid = parent;
+        return push_here(task) ? status::success : status::out_of_memory;
+    }
     const arena_index record = make_record(parent, request.depth);
     if (record == 0) return status::out_of_memory;
-    wide_task task;
     if (!fill_task(task, request, s, record, stream != 0 ? stream : dynpar::grid_record::none)) {
         release(record, 0);
         return status::out_of_memory;
@@ -414,7 +418,7 @@ public:
         if (result == status::success) {
             const arena_index own = derived().counting_record();
             result = own == 0 ? status::out_of_memory
-                              : launch_with_record(child_request<Kernel, Args...>(payload), s, own, stream_state);
+                              : launch_generally(child_request<Kernel, Args...>(payload), s, own, stream_state);
         }
         if (result == status::success) return result;
         return fail(operation::launch, result, kernel_name<Kernel>(), depth() + 1, s);
@@ -682,10 +686,10 @@ private:
     __device__ status launch_child(const launch_request& request, const shape& s) {
         if (const status why = check_shape(s, request.most_threads); why != status::success) return why;
         if (is_open_to_others(choose_width(s).width, s.blocks.count())) {
-            return counting_record() != 0 ? launch_with_record(request, s, own_, 0) : status::out_of_memory;
+            return counting_record() != 0 ? launch_generally(request, s, own_, 0) : status::out_of_memory;
         }
         if (ensure_own() == 0) return status::out_of_memory;
-        const status result = launch_with_record(request, s, own_, 0);
+        const status result = launch_generally(request, s, own_, 0);
         if (result == status::success) ++launched_;
         return result;
     }
@@ -827,10 +831,10 @@ private:
     __device__ status launch_child(const launch_request& request, const shape& s) {
         if (const status why = check_shape(s, request.most_threads); why != status::success) return why;
         if (is_open_to_others(choose_width(s).width, s.blocks.count())) {
-            return counting_record() != 0 ? launch_with_record(request, s, look(own()), 0) : status::out_of_memory;
+            return counting_record() != 0 ? launch_generally(request, s, look(own()), 0) : status::out_of_memory;
         }
         if (ensure_own() == 0) return status::out_of_memory;
-        const status result = launch_with_record(request, s, look(own()), 0);
+        const status result = launch_generally(request, s, look(own()), 0);
         if (result == status::success) ++launched_;
         return result;
     }

@@ -35,7 +35,7 @@ __device__ inline void launch_first_grid(const shape& s, const payload_of<Kernel
         }
     }
     constexpr std::uint32_t none = dynpar::grid_record::none;
-    const status result = launch_with_record(make_request<Kernel, Args...>(payload, 0, none, none), s, 0, 0);
+    const status result = launch_generally(make_request<Kernel, Args...>(payload, 0, none, none), s, 0, 0);
     if (result != status::success) report_failure(operation::launch, result, kernel_name<Kernel>(), 0, s);
 }
 

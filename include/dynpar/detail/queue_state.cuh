@@ -194,7 +194,7 @@ struct gang_state {
     unsigned has_candidate;
     unsigned depth;            // of the candidate
     unsigned ready;            // a bit for each warp that is ready to begin it
-    unsigned waiting;          // some thread is in wait()
+    unsigned arrived;          // a bit for each warp that sees what the block waits for complete
     arena_index own;
     unsigned own_accounted;
     unsigned launched;
@@ -202,6 +202,11 @@ struct gang_state {
     unsigned char* shared_memory;
     unsigned long long ticket;
     wide_task candidate;
+
+    // What one idle warp has read for all: thousands of warps that read one place of device memory wait for each other.
+    unsigned read_at;          // by the multiprocessor's clock
+    unsigned over;             // the run is complete or stopped
+    unsigned open_places;      // of the board, a bit each
 };
 
 /// The shared memory of a worker block. Then come the warps' states, then what `block.shared` gives to kernels.

@@ -23,11 +23,26 @@ __device__ __noinline__ inline meeting meet(meeting why) {
     return waits != 0 ? waiting : barriers != 0 ? at_barrier : returned;
 }
 
+/// A barrier of the worker block; whether any thread says so. Unlike __syncthreads_or its threads may come from different places: from
+/// a kernel, or from where those wait that have returned from it or have no part in it.
+__device__ inline bool any_of_block(bool says) {
+    unsigned any;
+    asm volatile(
+        "{\n\t.reg .pred mine, all;\n\t"
+        "setp.ne.u32 mine, %1, 0;\n\t"
+        "barrier.cta.red.or.pred all, 0, mine;\n\t"
+        "selp.u32 %0, 1, 0, all;\n\t}"
+        : "=r"(any)
+        : "r"(static_cast<unsigned>(says))
+        : "memory");
+    return any != 0;
+}
+
 /// Of a worker block.
 __device__ __noinline__ inline meeting meet_block(meeting why) {
-    __syncwarp();  // its threads may come one by one; the block's barrier wants whole warps
-    if (__syncthreads_or(why != returned) == 0) return returned;
-    return __syncthreads_or(why == waiting) != 0 ? waiting : at_barrier;
+    __syncwarp();  // its threads may come one by one; the block's barrier counts whole warps
+    if (!any_of_block(why != returned)) return returned;
+    return any_of_block(why == waiting) ? waiting : at_barrier;
 }
 
 // ---- Completion
@@ -204,6 +219,8 @@ struct frame_guard {
 };
 
 __device__ bool nested_step(int depth, arena_index awaited);  // below
+__device__ bool join_block_task(int depth);
+__device__ unsigned all_warps();
 
 /// All lanes of a round in which some wait, those that have returned among them (`own` is 0). True for a lane whose children are
 /// complete.
@@ -378,9 +395,24 @@ __device__ __noinline__ inline void wait_on_block(arena_index grid, std::uint32_
             gang.launched = 0;
         }
         __syncthreads();
-        while (__shfl_sync(all_lanes, look(at<grid_record>(own)->pending) != 1 && !run_stopped(), 0)) {
-            if (!nested_step(static_cast<int>(depth), own)) __nanosleep(100);
+        // A warp that sees the children complete must not go to the barrier yet: what another warp runs on top of its wait may be
+        // waiting for a block task, which takes all warps.
+        const unsigned others_arrived = gang.arrived;
+        __syncthreads();
+        if (threadIdx.x == 0) put_in_block(gang.arrived, 0u);
+        __syncthreads();
+        bool complete = false;
+        while (true) {
+            if (!complete) {
+                complete = __shfl_sync(all_lanes, look(at<grid_record>(own)->pending) == 1 || run_stopped(), 0);
+                if (complete && lane_rank() == 0) atomicOr(&gang.arrived, 1u << threadIdx.x / warp_size);
+            }
+            if (complete && __shfl_sync(all_lanes, look_in_block(gang.arrived), 0) == all_warps()) break;
+            const bool did = complete ? join_block_task(static_cast<int>(depth)) : nested_step(static_cast<int>(depth), own);
+            if (!did) __nanosleep(100);
         }
+        __syncthreads();
+        if (threadIdx.x == 0) put_in_block(gang.arrived, others_arrived);
         __threadfence();
     }
     __syncthreads();
@@ -405,7 +437,7 @@ __device__ inline void choose_candidate(int deeper_than) {
     });
 }
 
-__device__ inline unsigned all_warps() { return blockDim.x == 1024 ? all_lanes : (1u << blockDim.x / warp_size) - 1; }
+__device__ DYNPAR_NOINLINE inline unsigned all_warps() { return blockDim.x == 1024 ? all_lanes : (1u << blockDim.x / warp_size) - 1; }
 
 /// One lane: whether there is a block task that this warp may join.
 __device__ inline bool block_task_wanted() {
@@ -505,44 +537,58 @@ __device__ inline void give_tasks(unsigned long long number, std::uint32_t avail
     __syncwarp();
 }
 
-/// Splits the blocks of the oldest task, if it has several, so that there are two to give.
-__device__ inline void split_oldest() {
-    warp_state& warp = this_warp();
-    wide_task& oldest = slot<wide_task>(warp.wide_bottom);
-    const std::uint32_t blocks = oldest.last - oldest.first;
-    const std::uint32_t grain = (oldest.info & info::width_mask) == info::on_lane ? warp_size : 1;
-    __syncwarp();
-    if (blocks > grain && lane_rank() == 0 && warp.wide_top - warp.wide_bottom == 1) {
-        wide_task upper;
-        copy_task(upper, oldest);
-        upper.first = oldest.first + (blocks / 2 + grain - 1) / grain * grain;
-        if (upper.first < upper.last && push(upper)) oldest.last = upper.first;
+/// Blocks that a warp runs at a time.
+__device__ inline std::uint32_t grain_of(const wide_task& task) {
+    return (task.info & info::width_mask) == info::on_lane ? warp_size : 1;
+}
+
+/// Gives half of the blocks of the oldest task.
+__device__ inline void give_half(unsigned long long number) {
+    ring_slot& gift = engine().warp_slots[number & engine().ring_mask];
+    if (lane_rank() == 0) {
+        while (look(gift.turn) != empty_turn(number)) {
+        }
+        __threadfence();
+        wide_task& oldest = slot<wide_task>(this_warp().wide_bottom);
+        const std::uint32_t grain = grain_of(oldest);
+        wide_task half;
+        copy_task(half, oldest);
+        half.first = oldest.first + ((oldest.last - oldest.first) / 2 + grain - 1) / grain * grain;
+        oldest.last = half.first;
+        copy_task(reinterpret_cast<wide_task*>(gift.tasks)[0], half);
+        gift.count = 1 | ring_slot::holds_wide;
+        __threadfence();
+        put(gift.turn, empty_turn(number) + 1);
     }
     __syncwarp();
 }
 
 /// All lanes together: gives the oldest tasks to hungry warps.
-__device__ inline void share() {
+__device__ DYNPAR_NOINLINE inline void share() {
     warp_state& warp = this_warp();
     for (unsigned gifts = 0; gifts < 4; ++gifts) {
         const std::uint32_t lanes = warp.lane_top - warp.lane_bottom;
         const std::uint32_t wides = warp.wide_top - warp.wide_bottom;
         if (lanes < 2 && wides == 0) return;
-        // More than one gift only out of plenty: who gives everything away is hungry next.
-        if (gifts != 0 && lanes < 2 * ring_slot::lane_tasks && wides < 3) return;
         unsigned long long number = ~0ull;
+        bool in_half = false;
         if (lane_rank() == 0 && ring_wanted(engine().control->warp_ring)) {
-            if (lanes >= 2 || wides >= 2 ||
-                slot<wide_task>(warp.wide_bottom).last - slot<wide_task>(warp.wide_bottom).first > 1) {
+            if (wides != 0) {
+                const wide_task& oldest = slot<wide_task>(warp.wide_bottom);
+                in_half = oldest.last - oldest.first > grain_of(oldest);
+            }
+            // More than one gift only out of plenty: who gives everything away is hungry next.
+            if (in_half || (gifts == 0 ? wides >= 2 || lanes >= 2 : wides >= 3 || lanes >= 2 * ring_slot::lane_tasks)) {
                 number = take_gift_number(engine().control->warp_ring);
             }
         }
         number = __shfl_sync(all_lanes, number, 0);
         if (number == ~0ull) return;
+        in_half = __shfl_sync(all_lanes, in_half, 0);
         flush_deferred();
-        if (warp.wide_top - warp.wide_bottom == 1) split_oldest();
-        // A count may have been 1 only: then the whole stack goes, which is right as well.
-        if (warp.wide_top != warp.wide_bottom) {
+        if (in_half) {
+            give_half(number);
+        } else if (warp.wide_top != warp.wide_bottom) {
             give_tasks<wide_task>(number, warp.wide_top - warp.wide_bottom);
         } else {
             give_tasks<lane_task>(number, warp.lane_top - warp.lane_bottom);
@@ -928,8 +974,10 @@ __device__ inline void check_deadline() {
     if (begun_at != 0 && nanoseconds() - begun_at > engine().deadline_nanoseconds) stop_run(deadline_passed);
 }
 
-/// One step on top of a frame whose shallowest waiting block has this depth, and one of whose records is `awaited`.
-__device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaited) {
+/// Runs `action` on top of a frame whose shallowest waiting block has this depth, and one of whose records is `awaited`. All lanes
+/// together.
+template <class Action>
+__device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action action) {
     warp_state& warp = this_warp();
     const int outer_depth = warp.depth;
     const arena_index outer_awaited = warp.awaited;
@@ -943,7 +991,7 @@ __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaite
     }
     __syncwarp();
     exchange_block_tasks();
-    const bool did = step<true>();
+    const bool did = action();
     flush_deferred();
     share();
     __syncwarp();
@@ -954,6 +1002,42 @@ __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaite
     }
     __syncwarp();
     return did;
+}
+
+/// One step while a block waits.
+__device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaited) {
+    return on_top_of_wait(depth, awaited, [] { return step<true>(); });
+}
+/// The same for a warp that need not wait any longer, but whose worker block may need it.
+__device__ DYNPAR_NOINLINE inline bool join_block_task(int depth) {
+    return on_top_of_wait(depth, 0, [] { return try_block_task(8); });
+}
+
+/// One lane of an idle warp: whether the run is over, and which places of the board are open. One warp of a worker block reads them
+/// in device memory, the others what it has read.
+__device__ inline void look_around(unsigned& over, unsigned& open_places) {
+    constexpr unsigned cycles_between = 300;
+    gang_state& gang = this_block().gang;
+    unsigned now;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
+    const unsigned read_at = look_in_block(gang.read_at);
+    if (now - read_at > cycles_between && atomicCAS(&gang.read_at, read_at, now) == read_at) {
+        unsigned long long done_or_stop;
+        board_word board[board_places];
+        static_assert(board_places == 3, "two loads of 16 bytes");
+        asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%4];\n\tld.volatile.global.v2.u64 {%2, %3}, [%4 + 16];"
+                     : "=l"(done_or_stop), "=l"(board[0].bits), "=l"(board[1].bits), "=l"(board[2].bits)
+                     : "l"(&engine().control->done)
+                     : "memory");
+        open_places = 0;
+        for (unsigned place = 0; place < board_places; ++place) open_places |= (board[place].is_open() ? 1u : 0u) << place;
+        over = done_or_stop != 0;
+        put_in_block(gang.open_places, open_places);
+        if (over != 0) put_in_block(gang.over, 1u);
+    } else {
+        over = look_in_block(gang.over);
+        open_places = look_in_block(gang.open_places);
+    }
 }
 
 /// All lanes together, with nothing to run: waits for work. False when the run is over.
@@ -970,14 +1054,9 @@ __device__ __noinline__ inline bool find_work() {
         bool offered = false;
         unsigned pause = 20;
         for (unsigned tries = 0; found == nothing; ++tries) {
-            unsigned long long done_or_stop;
-            board_word board[board_places];
-            static_assert(board_places == 3, "two loads of 16 bytes");
-            asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%4];\n\tld.volatile.global.v2.u64 {%2, %3}, [%4 + 16];"
-                         : "=l"(done_or_stop), "=l"(board[0].bits), "=l"(board[1].bits), "=l"(board[2].bits)
-                         : "l"(&control.done)
-                         : "memory");
-            if (done_or_stop != 0) {
+            unsigned is_over, open_places;
+            look_around(is_over, open_places);
+            if (is_over != 0) {
                 found = over;
                 break;
             }
@@ -992,11 +1071,16 @@ __device__ __noinline__ inline bool find_work() {
                 break;
             }
             const bool free_for_more = !agent || (!block_wanted && !has_block_tasks());
-            for (unsigned place = 0; found == nothing && place < board_places; ++place) {
-                if (!board[place].is_open()) continue;
+            for (; found == nothing && open_places != 0; open_places &= open_places - 1) {
+                const unsigned place = static_cast<unsigned>(__ffs(static_cast<int>(open_places))) - 1;
+                const board_word seen{look(control.board[place])};
                 // The agent's warps may not be able to come together before it has what one of them waits for.
-                if (board[place].width() == info::on_block && !(agent && (free_for_more || tries % 16 == 15))) continue;
-                if (take_posted(place, board[place])) found = own_work;
+                if (seen.width() == info::on_block && !(agent && (free_for_more || tries % 16 == 15))) continue;
+                if (seen.is_open() && take_posted(place, seen)) {
+                    found = own_work;
+                } else {
+                    atomicAnd(&gang.open_places, ~(1u << place));
+                }
             }
             if (found != nothing) {
             } else if (warp.has_ticket == 0) {
@@ -1031,6 +1115,7 @@ __device__ __noinline__ inline void work() {
     for (unsigned steps = 1;; ++steps) {
         if (!step<false>()) {
             if (!find_work()) return;
+            if (this_warp().wide_top != this_warp().wide_bottom) share();  // before this one has something to do for long
             continue;
         }
         if (steps % share_every == 0 || this_warp().wide_top != this_warp().wide_bottom) {  // wide tasks are long, and few
