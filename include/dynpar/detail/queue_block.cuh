@@ -91,10 +91,8 @@ __device__ __noinline__ inline std::uint32_t trace_grid(const launch_request& re
 
 /// One thread of a block: tells the host that a kernel has begun at this depth, the first time in a run.
 __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth) {
-    unsigned long long hash = mix(0xcbf29ce484222325ull, depth);
-#pragma unroll 1
-    for (unsigned i = 0; i < kernel.length; ++i) hash = mix(hash, static_cast<unsigned char>(kernel.begin[i]));
-    if (hash == 0) hash = 1;
+    // A name lies in one place, and is not looked at: this happens on every warp, and all at once where a large grid begins.
+    const unsigned long long hash = mix(mix(0xcbf29ce484222325ull, depth), reinterpret_cast<std::uintptr_t>(kernel.begin)) | 1;
     run_control& control = *engine().control;
 #pragma unroll 1
     for (unsigned probe = 0; probe < run_control::begun_capacity; ++probe) {

@@ -23,8 +23,12 @@ __device__ __noinline__ inline meeting meet(meeting why) {
     return waits != 0 ? waiting : barriers != 0 ? at_barrier : returned;
 }
 
-/// A barrier of the worker block; whether any thread says so. Unlike __syncthreads_or its threads may come from different places: from
-/// a kernel, or from where those wait that have returned from it or have no part in it.
+// Barriers of the worker block. Unlike those of __syncthreads its warps may come to them from different places: from a kernel, from where
+// those wait that have returned from it or have no part in it, from a wait, from the search for work.
+
+__device__ inline void sync_block() { asm volatile("barrier.cta.sync 0;" : : : "memory"); }
+
+/// Whether any thread says so.
 __device__ inline bool any_of_block(bool says) {
     unsigned any;
     asm volatile(
@@ -375,12 +379,12 @@ __device__ __noinline__ inline void wait_on_block(arena_index grid, std::uint32_
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     launched = 0;
     if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
-    __syncthreads();
+    sync_block();
     if (threadIdx.x == 0 && gang.own == 0 && gang.launched != 0) {
         ensure_shared_record(gang.own, grid, depth);
         if (gang.own == 0) stop_run(no_memory);
     }
-    __syncthreads();
+    sync_block();
     const arena_index own = gang.own;
     if (own != 0) {
         if (gang.own_accounted < 2) {
@@ -388,19 +392,19 @@ __device__ __noinline__ inline void wait_on_block(arena_index grid, std::uint32_
             point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
         }
         __threadfence();
-        __syncthreads();
+        sync_block();
         if (threadIdx.x == 0) {
             gang.own_accounted = 2;
             if (gang.launched != 0) atomicAdd(&at<grid_record>(own)->pending, static_cast<int>(gang.launched));
             gang.launched = 0;
         }
-        __syncthreads();
+        sync_block();
         // A warp that sees the children complete must not go to the barrier yet: what another warp runs on top of its wait may be
         // waiting for a block task, which takes all warps.
         const unsigned others_arrived = gang.arrived;
-        __syncthreads();
+        sync_block();
         if (threadIdx.x == 0) put_in_block(gang.arrived, 0u);
-        __syncthreads();
+        sync_block();
         bool complete = false;
         while (true) {
             if (!complete) {
@@ -411,11 +415,11 @@ __device__ __noinline__ inline void wait_on_block(arena_index grid, std::uint32_
             const bool did = complete ? join_block_task(static_cast<int>(depth)) : nested_step(static_cast<int>(depth), own);
             if (!did) __nanosleep(100);
         }
-        __syncthreads();
+        sync_block();
         if (threadIdx.x == 0) put_in_block(gang.arrived, others_arrived);
         __threadfence();
     }
-    __syncthreads();
+    sync_block();
 }
 
 __device__ void run_on_block();  // below
@@ -563,8 +567,8 @@ __device__ inline void give_half(unsigned long long number) {
     __syncwarp();
 }
 
-/// All lanes together: gives the oldest tasks to hungry warps.
-__device__ DYNPAR_NOINLINE inline void share() {
+/// All lanes together, where somebody is hungry: gives the oldest tasks.
+__device__ DYNPAR_NOINLINE inline void give() {
     warp_state& warp = this_warp();
     for (unsigned gifts = 0; gifts < 4; ++gifts) {
         const std::uint32_t lanes = warp.lane_top - warp.lane_bottom;
@@ -594,6 +598,16 @@ __device__ DYNPAR_NOINLINE inline void share() {
             give_tasks<lane_task>(number, warp.lane_top - warp.lane_bottom);
         }
     }
+}
+
+/// All lanes together: gives the oldest tasks to hungry warps.
+__device__ inline void share() {
+    const warp_state& warp = this_warp();
+    const std::uint32_t lanes = warp.lane_top - warp.lane_bottom;
+    if (lanes < 2 && warp.wide_top == warp.wide_bottom) return;
+    bool wanted = false;
+    if (lane_rank() == 0) wanted = ring_wanted(engine().control->warp_ring);
+    if (__shfl_sync(all_lanes, wanted, 0)) give();
 }
 
 /// Block tasks that a worker block may give away: the only block stays, or idle worker blocks would hand it round and round.
@@ -733,14 +747,14 @@ __device__ inline void run_candidate() {
     gang_state& gang = this_block().gang;
     warp_state& warp = this_warp();
     flush_deferred();
-    const bool shared_memory_in_use = __syncthreads_or(warp.level != 0) != 0;
+    const bool shared_memory_in_use = any_of_block(warp.level != 0);
     wide_task task = gang.candidate;
     const arena_index outer_own = gang.own;
     const unsigned outer_accounted = gang.own_accounted;
     unsigned char* const outer_shared_memory = gang.shared_memory;
     const int outer_depth = warp.depth;
     arena_index borrowed = 0;
-    __syncthreads();
+    sync_block();
     if (threadIdx.x == 0) {
         if (task.details != 0) {
             gang.shared_memory = find_shared_memory(task, kernels_shared_memory(),
@@ -758,7 +772,7 @@ __device__ inline void run_candidate() {
         if (threadIdx.x == 0 && task.first == 0) ++warp.grids;
         warp.deepest = max(warp.deepest, task.info & info::depth_mask);
     }
-    __syncthreads();
+    sync_block();
     unsigned launched = 0;
     if (threadIdx.x < task.threads) launched = task.entry(task, task.first).launched;
     for (meeting why = meet_block(returned); why != returned; why = meet_block(returned)) {
@@ -770,7 +784,7 @@ __device__ inline void run_candidate() {
         point_to_own<lane_task>(warp.lane_base, warp.lane_top, task.grid, gang.own);
         point_to_own<wide_task>(warp.wide_base, warp.wide_top, task.grid, gang.own);
     }
-    __syncthreads();
+    sync_block();
     if (threadIdx.x == 0) {
         return_shared_memory(task, borrowed);
         const count_change mine = settle_wide(task, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
@@ -800,7 +814,7 @@ __device__ DYNPAR_NOINLINE inline void run_on_block() {
             choose_candidate(-1);
             leaves = look_in_block(this_block().gang.has_candidate) == 0;
         }
-        if (__syncthreads_or(leaves) != 0) return;  // also: nobody runs children before they are counted
+        if (any_of_block(leaves)) return;  // also: nobody runs children before they are counted
     }
 }
 
