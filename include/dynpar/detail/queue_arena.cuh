@@ -49,7 +49,7 @@ __device__ inline arena_index pop_free(unsigned long long& head) {
 /// Memory that was never used before; 0 if there is none left.
 __device__ inline arena_index take_new(unsigned long long units) {
     unsigned long long& next = engine().control->arena_next;
-    if (units > engine().arena_units || look(next) + units > engine().arena_units) return 0;
+    if (units > engine().arena_units) return 0;
     const unsigned long long place = atomicAdd(&next, units);
     if (place + units <= engine().arena_units) return static_cast<arena_index>(place);
     atomicAdd(&next, 0ull - units);

@@ -72,7 +72,7 @@ __device__ inline void finish_run() {
     for (unsigned i = threadIdx.x; i < size_classes * sublists; i += blockDim.x) control.free_lists[i / sublists][i % sublists] = 0;
     if (threadIdx.x != 0) return;
     for (unsigned place = 0; stopped && place < board_places; ++place) {
-        if (board_word{look(control.board[place])}.is_open()) control.abandoned += 1;
+        if (board_word(look(control.board[place])).left() > 0) control.abandoned += 1;
     }
     run_result& result = *engine().result;
     result.begun_at = look(control.begun_at);
@@ -91,7 +91,6 @@ __device__ inline void finish_run() {
     control.stop = not_stopped;
     for (unsigned place = 0; place < board_places; ++place) {
         control.board[place] = 0;
-        control.left[place] = 0;
     }
     control.arena_next = 1;
     control.free_batches = 0;

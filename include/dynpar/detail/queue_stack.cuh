@@ -290,19 +290,24 @@ __device__ __noinline__ inline bool push_here(const wide_task& task) {
 // ---- The board: grids of many blocks, of which idle workers take some each. A gift of half of what there is would reach them one
 // after another; here all help themselves at once.
 
-/// What idle workers see of a posted grid: how many blocks it has, how wide they are, and the first that nobody has taken.
+/// A grid on the board. Upper half: where its task is, in a piece of memory that lives as long as any of its blocks; so who has taken
+/// some of them may read it at leisure. Lower half: who runs it, and how many blocks nobody has taken yet.
 struct board_word {
     unsigned long long bits;
 
-    static constexpr unsigned most_blocks = (1u << 30) - 1;
-    __device__ std::uint32_t next() const { return static_cast<std::uint32_t>(bits); }
-    __device__ std::uint32_t blocks() const { return static_cast<std::uint32_t>(bits >> 32) & most_blocks; }
-    __device__ std::uint32_t width() const { return static_cast<std::uint32_t>(bits >> 62) << info::width_shift; }
-    __device__ bool is_open() const { return next() < blocks(); }
+    static constexpr std::uint32_t nothing_left = 1u << 29;  // takers may subtract from what is no longer there
+    static constexpr std::uint32_t most_blocks = 1u << 28;
+    static constexpr unsigned width_shift = 30;
+
+    board_word() = default;
+    __device__ explicit board_word(unsigned long long all) : bits(all) {}
+    __device__ board_word(arena_index details, std::uint32_t width, std::uint32_t blocks)
+        : bits(static_cast<unsigned long long>(details) << 32 | (width >> info::width_shift << width_shift | (nothing_left + blocks))) {}
+
+    __device__ arena_index details() const { return static_cast<arena_index>(bits >> 32); }
+    __device__ std::uint32_t width() const { return static_cast<std::uint32_t>(bits) >> width_shift << info::width_shift; }
+    __device__ int left() const { return static_cast<int>(static_cast<std::uint32_t>(bits) & ((1u << width_shift) - 1)) - static_cast<int>(nothing_left); }
 };
-__device__ inline board_word fresh_board_word(std::uint32_t width, std::uint32_t blocks) {
-    return {static_cast<unsigned long long>(width >> info::width_shift << 30 | blocks) << 32};
-}
 
 __device__ inline unsigned workers_of(std::uint32_t width) {
     return gridDim.x * (width == info::on_block ? 1 : width == info::on_warp ? blockDim.x / warp_size : blockDim.x);
@@ -317,49 +322,48 @@ __device__ inline bool is_open_to_others(std::uint32_t width, unsigned long long
     return width == info::on_block || is_for_board(width, blocks);
 }
 
-/// A subtraction behind what this thread has read: whoever finds zero may write there.
-__device__ inline void subtract_behind_reads(unsigned& place, unsigned count) {
-    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" : : "l"(&place), "r"(0u - count) : "memory");
-}
-
-/// False if the board is full, or the grid too small.
+/// All blocks of a grid but the first, which stays here. False if the board is full, or the grid too small.
 __device__ __noinline__ inline bool post(const wide_task& task) {
     const std::uint32_t blocks = task.last - task.first;
-    const std::uint32_t width = task.info & info::width_mask;
-    if (!is_for_board(width, blocks)) return false;
+    if (task.details == 0 || !is_for_board(task.info & info::width_mask, blocks)) return false;
+    copy_task(at<launch_details>(task.details)->task, task);
     run_control& control = *engine().control;
-    constexpr unsigned being_written = ~0u;
+    const board_word fresh(task.details, task.info & info::width_mask, blocks - 1);
+    __threadfence();
     for (unsigned place = 0; place < board_places; ++place) {
-        if (atomicCAS(&control.left[place], 0u, being_written) != 0) continue;
-        copy_task(control.posted[place], task);
-        put(control.left[place], blocks);
-        __threadfence();
-        atomicExch(&control.board[place], fresh_board_word(width, blocks).bits);
-        return true;
+        board_word seen{look(control.board[place])};
+        while (seen.left() <= 0) {
+            const board_word found{atomicCAS(&control.board[place], seen.bits, fresh.bits)};
+            if (found.bits == seen.bits) return true;
+            seen = found;
+        }
     }
     return false;
 }
 
-/// One lane: takes blocks of a posted grid, of which there were some when `seen` was read. False if there are none left.
+/// One lane: takes blocks of a posted grid; `seen` is what it has seen of it, upper half or not. False if there are none left.
 __device__ __noinline__ inline bool take_posted(unsigned place, board_word seen) {
-    run_control& control = *engine().control;
-    unsigned grain = max(1u, seen.blocks() / (8 * workers_of(seen.width())));
+    unsigned grain = max(1u, static_cast<unsigned>(seen.left()) / (8 * workers_of(seen.width())));
     if (seen.width() == info::on_lane) grain *= warp_size;
-    const board_word found{atomicAdd(&control.board[place], static_cast<unsigned long long>(grain))};
-    if (!found.is_open()) return false;
-    const std::uint32_t count = min(grain, found.blocks() - found.next());
-    __threadfence();
+    board_word found;
+    asm volatile("atom.acquire.gpu.global.add.u64 %0, [%1], %2;"
+                 : "=l"(found.bits)
+                 : "l"(&engine().control->board[place]), "l"(0ull - grain)
+                 : "memory");
+    if (found.left() <= 0) return false;
     wide_task task;
-    copy_fresh_task(task, control.posted[place]);
-    task.first += found.next();
-    task.last = task.first + count;
+    copy_fresh_task(task, at<launch_details>(found.details())->task);
+    task.first = task.last - static_cast<std::uint32_t>(found.left());
+    task.last = task.first + min(grain, static_cast<std::uint32_t>(found.left()));
     if (!push_here(task)) stop_run(no_memory);
-    subtract_behind_reads(control.left[place], count);
     return true;
 }
 
 /// Puts a task where its workers find it. False if there is no memory.
-__device__ __noinline__ inline bool push_wide(const wide_task& task) { return post(task) || push_here(task); }
+__device__ __noinline__ inline bool push_wide(wide_task task) {
+    if (post(task)) task.last = task.first + 1;
+    return push_here(task);
+}
 
 }  // namespace queue
 }  // namespace detail

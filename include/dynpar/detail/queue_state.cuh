@@ -78,7 +78,7 @@ struct ring_counters {
     alignas(128) unsigned long long given;    // promised; never more than tickets were taken
 };
 
-/// Grids of many blocks that all workers help themselves to. A place of the board is free when `left` is 0.
+/// Grids of many blocks that all workers help themselves to.
 inline constexpr unsigned board_places = 3;
 
 /// What all workers of a run share. Left as found when the run ends, ready for the next one.
@@ -86,9 +86,7 @@ struct run_control {
     // What idle workers look at, in one sector of the second-level cache.
     alignas(128) unsigned done;               // the first grid is complete
     unsigned stop;                            // a stop_reason
-    unsigned long long board[board_places];   // upper half: how many blocks there are; lower half: the first that nobody has taken
-    alignas(128) unsigned left[board_places]; // blocks whose takers have not read the task yet
-    wide_task posted[board_places];
+    unsigned long long board[board_places];   // see board_word
     ring_counters warp_ring;
     ring_counters block_ring;
     alignas(128) unsigned long long arena_next;               // units of the arena that were ever taken
@@ -206,7 +204,7 @@ struct gang_state {
     // What one idle warp has read for all: thousands of warps that read one place of device memory wait for each other.
     unsigned read_at;          // by the multiprocessor's clock
     unsigned over;             // the run is complete or stopped
-    unsigned open_places;      // of the board, a bit each
+    std::uint32_t board[board_places];  // lower halves
 };
 
 /// The shared memory of a worker block. Then come the warps' states, then what `block.shared` gives to kernels.
@@ -230,6 +228,18 @@ __device__ inline warp_state& this_warp() {
 }
 __device__ inline unsigned lane_rank() { return threadIdx.x % warp_size; }
 __device__ inline unsigned worker_rank() { return blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size; }
+
+/// Reads what another thread has released. A fence would do as well, and would also wait for all that this thread has written.
+__device__ inline std::uint32_t look_and_acquire(const std::uint32_t& place) {
+    std::uint32_t value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(&place) : "memory");
+    return value;
+}
+
+/// Writes behind all that this thread has written, read, and seen others write.
+__device__ inline void put_and_release(std::uint32_t& place, std::uint32_t value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(&place), "r"(value) : "memory");
+}
 
 /// Reads what other threads write while we look.
 template <class T>

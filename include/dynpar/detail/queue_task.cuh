@@ -88,10 +88,11 @@ struct alignas(64) launch_details {
     std::uint32_t shared_bytes;
     std::uint32_t trace_id;      // of this grid, and of its parent; only in runs that are traced
     std::uint32_t trace_parent;
+    wide_task task;              // of all blocks, where the grid is on the board
 
     DYNPAR_FUNCTION const void* arguments() const { return this + 1; }
 };
-static_assert(sizeof(launch_details) == 64);
+static_assert(sizeof(launch_details) == 128);
 
 // ---- A kernel and its arguments, as bytes
 

@@ -513,6 +513,11 @@ __device__ inline std::uint32_t empty_turn(unsigned long long number) {
     return static_cast<std::uint32_t>(number / (engine().ring_mask + 1ull)) * 2;
 }
 
+__device__ inline void wait_until_empty(const ring_slot& gift, unsigned long long number) {
+    while (look_and_acquire(gift.turn) != empty_turn(number)) {
+    }
+}
+
 template <class Task>
 __device__ inline void give_tasks(unsigned long long number, std::uint32_t available) {
     using stack = own_stack<Task>;
@@ -522,21 +527,15 @@ __device__ inline void give_tasks(unsigned long long number, std::uint32_t avail
     const std::uint32_t share_of = sizeof(Task) == sizeof(lane_task) ? 2 : 4;
     const std::uint32_t count = min((available + share_of - 1) / share_of, most);
     ring_slot& gift = engine().warp_slots[number & engine().ring_mask];
-    if (lane == 0) {
-        while (look(gift.turn) != empty_turn(number)) {
-        }
-        __threadfence();
-    }
+    if (lane == 0) wait_until_empty(gift, number);
     __syncwarp();
     if (lane < count) copy_task(reinterpret_cast<Task*>(gift.tasks)[lane], slot<Task>(stack::bottom() + lane));
-    __threadfence();
     __syncwarp();
     if (lane == 0) {
         stack::bottom() += count;
         if (static_cast<std::int32_t>(stack::base() - stack::bottom()) < 0) stack::base() = stack::bottom();
         gift.count = count | (sizeof(Task) == sizeof(wide_task) ? ring_slot::holds_wide : 0u);
-        __threadfence();
-        put(gift.turn, empty_turn(number) + 1);
+        put_and_release(gift.turn, empty_turn(number) + 1);
     }
     __syncwarp();
 }
@@ -550,9 +549,7 @@ __device__ inline std::uint32_t grain_of(const wide_task& task) {
 __device__ inline void give_half(unsigned long long number) {
     ring_slot& gift = engine().warp_slots[number & engine().ring_mask];
     if (lane_rank() == 0) {
-        while (look(gift.turn) != empty_turn(number)) {
-        }
-        __threadfence();
+        wait_until_empty(gift, number);
         wide_task& oldest = slot<wide_task>(this_warp().wide_bottom);
         const std::uint32_t grain = grain_of(oldest);
         wide_task half;
@@ -561,8 +558,7 @@ __device__ inline void give_half(unsigned long long number) {
         oldest.last = half.first;
         copy_task(reinterpret_cast<wide_task*>(gift.tasks)[0], half);
         gift.count = 1 | ring_slot::holds_wide;
-        __threadfence();
-        put(gift.turn, empty_turn(number) + 1);
+        put_and_release(gift.turn, empty_turn(number) + 1);
     }
     __syncwarp();
 }
@@ -637,11 +633,7 @@ __device__ DYNPAR_NOINLINE inline void share_block_tasks() {
             if (number == ~0ull) return;
             given = true;
             ring_slot& gift = engine().block_slots[number & engine().ring_mask];
-            if (lane == 0) {
-                while (look(gift.turn) != empty_turn(number)) {
-                }
-                __threadfence();
-            }
+            if (lane == 0) wait_until_empty(gift, number);
             __syncwarp();
             const std::uint32_t bottom = look_in_block(gang.bottom);
             std::uint32_t count = look_in_block(gang.top) - bottom;
@@ -663,8 +655,7 @@ __device__ DYNPAR_NOINLINE inline void share_block_tasks() {
             __syncwarp();
             if (lane == 0) {
                 gift.count = count;
-                __threadfence();
-                put(gift.turn, empty_turn(number) + 1);
+                put_and_release(gift.turn, empty_turn(number) + 1);
             }
         });
         if (!given) return;
@@ -678,7 +669,8 @@ __device__ inline void accept_gift() {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     ring_slot& gift = engine().warp_slots[warp.ticket & engine().ring_mask];
-    __threadfence();
+    if (lane == 0) static_cast<void>(look_and_acquire(gift.turn));
+    __syncwarp();
     const std::uint32_t count = look(gift.count);
     if ((count & ring_slot::holds_wide) != 0) {
         const std::uint32_t tasks = count & ~ring_slot::holds_wide;
@@ -690,10 +682,9 @@ __device__ inline void accept_gift() {
         __syncwarp();
         if (lane == 0) warp.lane_top += count;
     }
-    __threadfence();
     __syncwarp();
     if (lane == 0) {
-        put(gift.turn, empty_turn(warp.ticket) + 2);
+        put_and_release(gift.turn, empty_turn(warp.ticket) + 2);
         warp.has_ticket = 0;
     }
     __syncwarp();
@@ -719,7 +710,8 @@ __device__ DYNPAR_NOINLINE inline void accept_block_gift() {
     if (!__shfl_sync(all_lanes, there, 0)) return;
     const unsigned long long ticket = gang.ticket;
     ring_slot& gift = engine().block_slots[ticket & engine().ring_mask];
-    __threadfence();
+    if (lane == 0) static_cast<void>(look_and_acquire(gift.turn));
+    __syncwarp();
     const std::uint32_t count = look(gift.count);
     with_block_lock_as_warp(gang.lock, [&] {
         const std::uint32_t top = look_in_block(gang.top);
@@ -728,8 +720,7 @@ __device__ DYNPAR_NOINLINE inline void accept_block_gift() {
         if (lane == 0) put_in_block(gang.top, top + count);
     });
     if (lane == 0) {
-        __threadfence();
-        put(gift.turn, empty_turn(ticket) + 2);
+        put_and_release(gift.turn, empty_turn(ticket) + 2);
         gang.has_ticket = 0;
     }
     __syncwarp();
@@ -944,9 +935,11 @@ __device__ inline bool take_posted_deeper_than(int depth) {
     if (lane_rank() == 0) {
         run_control& control = *engine().control;
         for (unsigned place = 0; !taken && place < board_places; ++place) {
-            const board_word seen{look(control.board[place])};
-            if (!seen.is_open() || (seen.width() == info::on_block && threadIdx.x != 0)) continue;
-            taken = static_cast<int>(look(control.posted[place].info) & info::depth_mask) > depth && take_posted(place, seen);
+            const board_word seen(look(control.board[place]));
+            if (seen.left() <= 0 || (seen.width() == info::on_block && threadIdx.x != 0)) continue;
+            // The place may have gone to another grid since: then its blocks lie below what may run here, as some gifts do.
+            const wide_task& task = at<launch_details>(seen.details())->task;
+            taken = static_cast<int>(look(task.info) & info::depth_mask) > depth && take_posted(place, seen);
         }
     }
     return __shfl_sync(all_lanes, taken, 0);
@@ -1027,9 +1020,9 @@ __device__ DYNPAR_NOINLINE inline bool join_block_task(int depth) {
     return on_top_of_wait(depth, 0, [] { return try_block_task(8); });
 }
 
-/// One lane of an idle warp: whether the run is over, and which places of the board are open. One warp of a worker block reads them
-/// in device memory, the others what it has read.
-__device__ inline void look_around(unsigned& over, unsigned& open_places) {
+/// One lane of an idle warp: whether the run is over. That and the board one warp of a worker block reads in device memory now and then,
+/// and the others what it has read.
+__device__ inline bool look_around() {
     constexpr unsigned cycles_between = 300;
     gang_state& gang = this_block().gang;
     unsigned now;
@@ -1043,15 +1036,11 @@ __device__ inline void look_around(unsigned& over, unsigned& open_places) {
                      : "=l"(done_or_stop), "=l"(board[0].bits), "=l"(board[1].bits), "=l"(board[2].bits)
                      : "l"(&engine().control->done)
                      : "memory");
-        open_places = 0;
-        for (unsigned place = 0; place < board_places; ++place) open_places |= (board[place].is_open() ? 1u : 0u) << place;
-        over = done_or_stop != 0;
-        put_in_block(gang.open_places, open_places);
-        if (over != 0) put_in_block(gang.over, 1u);
-    } else {
-        over = look_in_block(gang.over);
-        open_places = look_in_block(gang.open_places);
+#pragma unroll
+        for (unsigned place = 0; place < board_places; ++place) put_in_block(gang.board[place], static_cast<std::uint32_t>(board[place].bits));
+        if (done_or_stop != 0) put_in_block(gang.over, 1u);
     }
+    return look_in_block(gang.over) != 0;
 }
 
 /// All lanes together, with nothing to run: waits for work. False when the run is over.
@@ -1068,9 +1057,7 @@ __device__ __noinline__ inline bool find_work() {
         bool offered = false;
         unsigned pause = 20;
         for (unsigned tries = 0; found == nothing; ++tries) {
-            unsigned is_over, open_places;
-            look_around(is_over, open_places);
-            if (is_over != 0) {
+            if (look_around()) {
                 found = over;
                 break;
             }
@@ -1085,15 +1072,14 @@ __device__ __noinline__ inline bool find_work() {
                 break;
             }
             const bool free_for_more = !agent || (!block_wanted && !has_block_tasks());
-            for (; found == nothing && open_places != 0; open_places &= open_places - 1) {
-                const unsigned place = static_cast<unsigned>(__ffs(static_cast<int>(open_places))) - 1;
-                const board_word seen{look(control.board[place])};
+            for (unsigned place = 0; found == nothing && place < board_places; ++place) {
+                const board_word seen(look_in_block(gang.board[place]));
                 // The agent's warps may not be able to come together before it has what one of them waits for.
-                if (seen.width() == info::on_block && !(agent && (free_for_more || tries % 16 == 15))) continue;
-                if (seen.is_open() && take_posted(place, seen)) {
+                if (seen.left() <= 0 || (seen.width() == info::on_block && !(agent && (free_for_more || tries % 16 == 15)))) continue;
+                if (take_posted(place, seen)) {
                     found = own_work;
                 } else {
-                    atomicAnd(&gang.open_places, ~(1u << place));
+                    put_in_block(gang.board[place], 0u);
                 }
             }
             if (found != nothing) {
