@@ -343,7 +343,8 @@ __device__ __noinline__ inline bool post(const wide_task& task) {
 
 /// One lane: takes blocks of a posted grid; `seen` is what it has seen of it, upper half or not. False if there are none left.
 __device__ __noinline__ inline bool take_posted(unsigned place, board_word seen) {
-    unsigned grain = max(1u, static_cast<unsigned>(seen.left()) / (8 * workers_of(seen.width())));
+    // Fewer and fewer, so that all end at about the same time.
+    unsigned grain = max(1u, static_cast<unsigned>(seen.left()) / (4 * workers_of(seen.width())));
     if (seen.width() == info::on_lane) grain *= warp_size;
     board_word found;
     asm volatile("atom.acquire.gpu.global.add.u64 %0, [%1], %2;"

@@ -162,6 +162,8 @@ struct warp_state {
     int free_records;  // at hand; a depth-first walk takes hundreds on its way down and gives them back on its way up
     int free_pieces;   // likewise, of 256 bytes
 
+    unsigned votes_seen[2];
+
     // Completions that nobody else needs to hear of yet.
     arena_index deferred_grid;
     int deferred;
@@ -192,7 +194,8 @@ struct gang_state {
     unsigned has_candidate;
     unsigned depth;            // of the candidate
     unsigned ready;            // a bit for each warp that is ready to begin it
-    unsigned arrived;          // a bit for each warp that sees what the block waits for complete
+    unsigned arrived;          // a bit for each warp that is ready to end a wait
+    unsigned votes[2];         // ever cast: see vote_of_block
     arena_index own;
     unsigned own_accounted;
     unsigned launched;

@@ -28,25 +28,36 @@ __device__ __noinline__ inline meeting meet(meeting why) {
 
 __device__ inline void sync_block() { asm volatile("barrier.cta.sync 0;" : : : "memory"); }
 
-/// Whether any thread says so.
-__device__ inline bool any_of_block(bool says) {
-    unsigned any;
-    asm volatile(
-        "{\n\t.reg .pred mine, all;\n\t"
-        "setp.ne.u32 mine, %1, 0;\n\t"
-        "barrier.cta.red.or.pred all, 0, mine;\n\t"
-        "selp.u32 %0, 1, 0, all;\n\t}"
-        : "=r"(any)
-        : "r"(static_cast<unsigned>(says))
-        : "memory");
-    return any != 0;
+/// All warps: whether any of them says so, to two questions. Votes are counted and never taken back, so that there is nothing to clear.
+struct block_votes {
+    bool first, second;
+};
+__device__ __noinline__ inline block_votes vote_of_block(bool first, bool second) {
+    gang_state& gang = this_block().gang;
+    warp_state& warp = this_warp();
+    __syncwarp();  // its threads may come one by one; the block's barrier counts whole warps
+    const bool any_first = __any_sync(all_lanes, first), any_second = __any_sync(all_lanes, second);
+    if (lane_rank() == 0) {
+        if (any_first) atomicAdd(&gang.votes[0], 1u);
+        if (any_second) atomicAdd(&gang.votes[1], 1u);
+    }
+    sync_block();
+    const unsigned votes[2] = {look_in_block(gang.votes[0]), look_in_block(gang.votes[1])};
+    const block_votes result{votes[0] != warp.votes_seen[0], votes[1] != warp.votes_seen[1]};
+    sync_block();
+    if (lane_rank() == 0) {
+        warp.votes_seen[0] = votes[0];
+        warp.votes_seen[1] = votes[1];
+    }
+    __syncwarp();
+    return result;
 }
+__device__ inline bool any_of_block(bool says) { return vote_of_block(says, false).first; }
 
 /// Of a worker block.
 __device__ __noinline__ inline meeting meet_block(meeting why) {
-    __syncwarp();  // its threads may come one by one; the block's barrier counts whole warps
-    if (!any_of_block(why != returned)) return returned;
-    return any_of_block(why == waiting) ? waiting : at_barrier;
+    const block_votes votes = vote_of_block(why != returned, why == waiting);
+    return votes.second ? waiting : votes.first ? at_barrier : returned;
 }
 
 // ---- Completion
@@ -143,7 +154,7 @@ __device__ inline void settle_round(bool have, arena_index grid, std::uint32_t t
         __syncwarp();
     }
     // A fence only where somebody else may look: a block that just counts on its grid is counted later, behind a fence there.
-    const bool joins = have && (outcome.own != 0 || (task_info & info::owner) != 0);
+    const bool joins = have && (outcome.own != 0 || (task_info & (info::owner | info::one_of_several)) == info::owner);
     count_change mine{0, 0};
     if (have && !joins) mine = settle_lane(grid, task_info, outcome);
     const unsigned joining = __ballot_sync(all_lanes, joins);
@@ -223,8 +234,9 @@ struct frame_guard {
 };
 
 __device__ bool nested_step(int depth, arena_index awaited);  // below
-__device__ bool join_block_task(int depth);
+__device__ bool is_wanted_in_wait(int depth);
 __device__ unsigned all_warps();
+__device__ bool take_back(unsigned& bits);
 
 /// All lanes of a round in which some wait, those that have returned among them (`own` is 0). True for a lane whose children are
 /// complete.
@@ -352,7 +364,7 @@ __device__ inline void run_on_warp(const wide_task& task, std::uint32_t rank) {
     return_shared_memory(task, borrowed);
     const arena_index own = warp.own;
     const unsigned accounted = warp.own_accounted;
-    if (own == 0 && (task.info & info::owner) == 0) {
+    if (own == 0 && (task.info & (info::owner | info::one_of_several)) != info::owner) {
         if (sum != 1) count_later(task.grid, sum - 1);
     } else {
         if (own != 0 && accounted < 2) {
@@ -399,21 +411,34 @@ __device__ __noinline__ inline void wait_on_block(arena_index grid, std::uint32_
             gang.launched = 0;
         }
         sync_block();
-        // A warp that sees the children complete must not go to the barrier yet: what another warp runs on top of its wait may be
-        // waiting for a block task, which takes all warps.
+        // A warp that sees the children complete must not go to the barrier yet: what another warp runs on top of its wait may need
+        // this one, for a block task or for a task on its stack. So all go together, when none has anything left to do.
         const unsigned others_arrived = gang.arrived;
         sync_block();
         if (threadIdx.x == 0) put_in_block(gang.arrived, 0u);
         sync_block();
         bool complete = false;
+        bool did = true;
         while (true) {
-            if (!complete) {
-                complete = __shfl_sync(all_lanes, look(at<grid_record>(own)->pending) == 1 || run_stopped(), 0);
-                if (complete && lane_rank() == 0) atomicOr(&gang.arrived, 1u << threadIdx.x / warp_size);
+            complete = complete || __shfl_sync(all_lanes, look(at<grid_record>(own)->pending) == 1 || run_stopped(), 0);
+            if (complete) {
+                bool all_arrived = false;
+                if (lane_rank() == 0) {
+                    atomicOr(&gang.arrived, 1u << threadIdx.x / warp_size);
+                    while (true) {
+                        all_arrived = look_in_block(gang.arrived) == all_warps();
+                        if (all_arrived) break;
+                        if (did || is_wanted_in_wait(static_cast<int>(depth))) {
+                            all_arrived = !take_back(gang.arrived);
+                            break;
+                        }
+                        __nanosleep(50);
+                    }
+                }
+                if (__shfl_sync(all_lanes, all_arrived, 0)) break;
             }
-            if (complete && __shfl_sync(all_lanes, look_in_block(gang.arrived), 0) == all_warps()) break;
-            const bool did = complete ? join_block_task(static_cast<int>(depth)) : nested_step(static_cast<int>(depth), own);
-            if (!did) __nanosleep(100);
+            did = nested_step(static_cast<int>(depth), complete ? 0 : own);
+            if (!did && !complete) __nanosleep(100);
         }
         sync_block();
         if (threadIdx.x == 0) put_in_block(gang.arrived, others_arrived);
@@ -443,10 +468,9 @@ __device__ inline void choose_candidate(int deeper_than) {
 
 __device__ DYNPAR_NOINLINE inline unsigned all_warps() { return blockDim.x == 1024 ? all_lanes : (1u << blockDim.x / warp_size) - 1; }
 
-/// One lane: whether there is a block task that this warp may join.
-__device__ inline bool block_task_wanted() {
+/// One lane: whether there is a block task that a warp may join on top of what waits at this depth.
+__device__ inline bool block_task_wanted(int depth) {
     gang_state& gang = this_block().gang;
-    const int depth = this_warp().depth;
     const auto may_join = [&] {
         return look_in_block(gang.has_candidate) != 0 && static_cast<int>(look_in_block(gang.depth)) > depth;
     };
@@ -460,23 +484,23 @@ __device__ inline bool block_task_wanted() {
 __device__ inline void offer_to_join() { atomicOr(&this_block().gang.ready, 1u << threadIdx.x / warp_size); }
 __device__ inline bool all_have_joined() { return look_in_block(this_block().gang.ready) == all_warps(); }
 
-/// One lane: takes the offer back; false if all have joined already, and the task is to be run.
-__device__ inline bool withdraw() {
-    unsigned& ready = this_block().gang.ready;
-    unsigned seen = look_in_block(ready);
+/// One lane: takes this warp's bit back; false if all warps have set theirs, and what they agree on is to be done.
+__device__ DYNPAR_NOINLINE inline bool take_back(unsigned& bits) {
+    unsigned seen = look_in_block(bits);
     while (seen != all_warps()) {
-        const unsigned found = atomicCAS(&ready, seen, seen & ~(1u << threadIdx.x / warp_size));
+        const unsigned found = atomicCAS(&bits, seen, seen & ~(1u << threadIdx.x / warp_size));
         if (found == seen) return true;
         seen = found;
     }
     return false;
 }
+__device__ inline bool withdraw() { return take_back(this_block().gang.ready); }
 
 /// All lanes together: runs a block task if the other warps come soon. A warp that has nothing better to do is patient: were many
 /// to come and go, they would hardly ever be there at the same time. It leaves when what it waits for is complete.
 __device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0) {
     bool joined = false;
-    if (lane_rank() == 0 && block_task_wanted()) {
+    if (lane_rank() == 0 && block_task_wanted(this_warp().depth)) {
         offer_to_join();
         for (unsigned i = 0; i < patience && !joined; ++i) {
             joined = all_have_joined();
@@ -1015,9 +1039,9 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
 __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaited) {
     return on_top_of_wait(depth, awaited, [] { return step<true>(); });
 }
-/// The same for a warp that need not wait any longer, but whose worker block may need it.
-__device__ DYNPAR_NOINLINE inline bool join_block_task(int depth) {
-    return on_top_of_wait(depth, 0, [] { return try_block_task(8); });
+/// One lane of a warp that found nothing to do in its last step: whether there is something new.
+__device__ DYNPAR_NOINLINE inline bool is_wanted_in_wait(int depth) {
+    return block_task_wanted(depth) || gift_is_there() || (threadIdx.x == 0 && block_gift_is_there());
 }
 
 /// One lane of an idle warp: whether the run is over. That and the board one warp of a worker block reads in device memory now and then,
@@ -1061,7 +1085,7 @@ __device__ __noinline__ inline bool find_work() {
                 found = over;
                 break;
             }
-            const bool block_wanted = block_task_wanted();
+            const bool block_wanted = block_task_wanted(this_warp().depth);
             if (block_wanted && !offered) {
                 offer_to_join();
                 offered = true;
