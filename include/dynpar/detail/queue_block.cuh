@@ -166,7 +166,7 @@ __device__ __noinline__ inline void trace_request(launch_request& request, const
     const bool continues = request.what == operation::then;
     traced_launch launch{request.kernel, caller, none, none, request.depth, why, s};
     if (continues) {
-        launch.parent = caller != none ? engine().trace_records[caller].parent : none;
+        launch.parent = caller != none ? look(engine().trace_records[caller].parent) : none;  // another multiprocessor wrote it
         launch.continues = caller;
     }
     if (request.in_stream && request.stream != 0) launch.stream = at<stream_state>(request.stream)->number;
@@ -477,14 +477,15 @@ public:
 #if DYNPAR_ON_DEVICE
         const auto payload = make_payload(kernel, args...);
         const bool bad = bad_pointer(args...);
-        // What is too deep goes the long way, and what is traced, to which the short one gives not an instruction.
-        const bool plain = (info_ & (info::depth_mask | info::traced)) < engine().nesting_depth && !bad;
+        // What is too deep goes the long way, and what is traced: for that the short way has not an instruction.
+        const std::uint32_t depth_if_plain = info_ & (info::depth_mask | info::traced);
+        const bool plain = depth_if_plain < engine().nesting_depth && !bad;
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
             if (plain && is_simple(s)) {
                 lane_task task = make_lane_task<Kernel, Args...>(payload);
-                task.info = (depth() + 1) | lane_rank() << info::launcher_shift;
+                task.info = (depth_if_plain + 1) | lane_rank() << info::launcher_shift;
                 if (derived().push_child(task)) return status::success;
-                return fail(operation::launch, status::out_of_memory, kernel_name<Kernel>(), depth() + 1, s);
+                return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
             }
         }
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
@@ -492,12 +493,12 @@ public:
             if (plain && (on_lane || is_simple_on_warp(s, most_threads<Kernel>()))) {
                 wide_task task{};
                 task.entry = on_lane ? &entry_points<Kernel, Args...>::wide_lane : &entry_points<Kernel, Args...>::wide;
-                task.info = (depth() + 1) | (on_lane ? info::on_lane : info::on_warp);
+                task.info = (depth_if_plain + 1) | (on_lane ? info::on_lane : info::on_warp);
                 task.threads = s.malleable ? min(s.threads.x, engine().malleable_threads) : s.threads.x;
                 task.last = 1;
                 memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
                 if (derived().push_child(task)) return status::success;
-                return fail(operation::launch, status::out_of_memory, kernel_name<Kernel>(), depth() + 1, s);
+                return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
             }
         }
         return launch_slowly<Kernel, Args...>(payload, s, bad, false, 0);
@@ -621,8 +622,8 @@ protected:
     __device__ unsigned* continuation_lock() const {
         return (info_ & info::one_of_several) != 0 ? nullptr : &derived().lock_of_block();
     }
-    __device__ status fail(operation what, status why, text kernel, unsigned kernel_depth, const shape& s) const {
-        return report_failure(what, why, kernel, kernel_depth, s);
+    static __device__ status fail_to_launch(text kernel, unsigned kernel_depth, const shape& s) {
+        return report_failure(operation::launch, status::out_of_memory, kernel, kernel_depth, s);
     }
     /// For a call that is about this block itself.
     __device__ status fail(operation what, status why) const {
