@@ -154,6 +154,14 @@ public:
         // Places are 32 bits, with one bit kept for other uses.
         arena_units_ = std::min<std::size_t>(arena_begin_ - 1 + options_.memory_bytes / unit_bytes, (std::size_t{1} << 31) - 1);
         allocate(arena_, arena_units_ * unit_bytes, "the queue engine's memory for grids (queue_options::memory_bytes)");
+        if (options_.limits.heap_bytes) {
+            limit_result heap;
+            heap.name = "heap_bytes";
+            heap.asked = *options_.limits.heap_bytes;
+            heap.got = options_.memory_bytes;
+            heap.device_bytes = static_cast<std::ptrdiff_t>(arena_units_ * unit_bytes);
+            limit_results_.push_back(heap);
+        }
 
         run_control fresh{};
         fresh.arena_next = arena_begin_;  // place 0 stands for nothing
