@@ -16,6 +16,9 @@
 #include <nlohmann/json.hpp>
 
 #include <dynpar/dynpar.hpp>
+#if defined(__CUDACC__)
+#include <dynpar/engine/queue.cuh>
+#endif
 
 #include "../samples/recursive_reduce/kernels.hpp"
 
@@ -102,8 +105,9 @@ int main(int argc, char** argv) {
         int devices = 0;
         if (cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0) {
             results.push_back(measure<dynpar::cdp_engine, dynpar::cdp_options>(rounds));
+            results.push_back(measure<dynpar::queue_engine, dynpar::queue_options>(rounds));
         } else {
-            std::printf("cdp    left out: no GPU\n");
+            std::printf("cdp, queue: left out: no GPU\n");
         }
 #endif
         if (!file.empty()) std::ofstream(file) << record.dump(1) << '\n';

@@ -335,7 +335,7 @@ void command_line::finish() const {
     } else if (!my.all_well) {
         my.err << my.name << ": --recommend: calls failed in a run, so that what it needs cannot be known; raise the limit that it names"
                << std::endl;
-    } else if (!my.needs.pending_launches && my.missing != 0) {
+    } else if (my.engine == "cdp" && !my.needs.pending_launches && my.missing != 0) {
         my.err << my.name << ": --recommend: launches are counted by the trace, which had no room for " << my.missing
                << " grids; give --trace-grids " << my.most_launches << std::endl;
     } else {
@@ -403,6 +403,7 @@ std::string cost_of(const dynpar::recommended_limit& limit, const std::string& e
         least.pending_launches = 1;
         wanted.pending_launches = limit.value;
     } else if (limit.name == "sync_depth") {
+        if (engine == "queue") return "the stack of every thread on " + gpu.name + " grows with it";
         least.sync_depth = 2;
         wanted.sync_depth = limit.value;
     } else {

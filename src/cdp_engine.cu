@@ -6,7 +6,6 @@
 #include <climits>
 #include <cstring>
 #include <thread>
-#include <unordered_map>
 
 namespace dynpar {
 namespace detail {
@@ -32,25 +31,6 @@ const char* note_on(const failure& f) {
     return "";
 }
 
-std::int64_t host_nanoseconds() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// The device's side of a comparison of clocks: tells the time whenever it is asked. Gives up after a second without a question,
-// so that nothing hangs should the host be held up.
-__global__ void answer_with_time(cdp_clock_exchange* clocks) {
-    for (unsigned round = 0; round < cdp_clock_exchange::rounds; ++round) {
-        const unsigned long long begun = device_nanoseconds();
-        while (clocks->asked <= round) {
-            if (device_nanoseconds() - begun > 1000000000ull) return;
-        }
-        clocks->times[round] = device_nanoseconds();
-        __threadfence_system();
-        clocks->answered = round + 1;
-        __threadfence_system();
-    }
-}
-
 // When each grid was complete, with all that came from it. Records come in launch order: what a grid launched comes after it.
 std::vector<std::uint64_t> completion_times(const std::vector<grid_record>& grids) {
     std::vector<std::uint64_t> complete(grids.size(), 0);
@@ -67,7 +47,7 @@ std::vector<std::uint64_t> completion_times(const std::vector<grid_record>& grid
 // The most launches that were pending at once. A launch is pending until its grid and all that came from it is complete: the
 // device runtime refuses exactly what is over its limit by that count (measured with chains whose grids return at once). The
 // tail launch that frees a grid's scratch memory is one of them.
-std::uint64_t most_pending(const std::vector<grid_record>& grids, const std::vector<cdp_trace_record>& records) {
+std::uint64_t most_pending(const std::vector<grid_record>& grids, const std::vector<device_trace_record>& records) {
     const std::vector<std::uint64_t> complete = completion_times(grids);
     std::vector<std::pair<std::uint64_t, int>> changes;
     changes.reserve(2 * grids.size());
@@ -100,9 +80,9 @@ cdp_host::cdp_host(const engine_options& options) : options_(options), copy_(std
         check(cudaMalloc(&run_, sizeof(cdp_run)), "allocating the state of a run");
         if (options.trace_grids != 0) {
             const std::size_t records = std::min<std::size_t>(options.trace_grids, grid_record::none - 1);
-            check(cudaMalloc(&trace_, sizeof(cdp_trace)), "allocating the trace");
-            check(cudaMalloc(&records_, records * sizeof(cdp_trace_record)), "allocating the trace");
-            check(cudaHostAlloc(&clocks_, sizeof(cdp_clock_exchange), cudaHostAllocMapped), "allocating memory to compare clocks");
+            check(cudaMalloc(&trace_, sizeof(device_trace)), "allocating the trace");
+            check(cudaMalloc(&records_, records * sizeof(device_trace_record)), "allocating the trace");
+            clocks_ = std::make_unique<clock_comparison>();
         }
         check(cudaHostAlloc(&last_begun_, cdp_last_begun::depths * sizeof(cdp_last_begun), cudaHostAllocMapped),
               "allocating the record of begun grids");
@@ -110,18 +90,19 @@ cdp_host::cdp_host(const engine_options& options) : options_(options), copy_(std
         cudaFree(run_);
         cudaFree(trace_);
         cudaFree(records_);
-        cudaFreeHost(clocks_);
         throw;
     }
 }
 
 // After a kernel fault these calls fail, and there is nothing left to free.
 cdp_host::~cdp_host() {
-    if (device_is_stuck()) return;  // every one of these calls would wait for a run that does not end
+    if (device_is_stuck()) {  // every one of these calls would wait for a run that does not end
+        static_cast<void>(clocks_.release());
+        return;
+    }
     static_cast<void>(cudaFree(run_));
     static_cast<void>(cudaFree(trace_));
     static_cast<void>(cudaFree(records_));
-    static_cast<void>(cudaFreeHost(clocks_));
     static_cast<void>(cudaFreeHost(last_begun_));
 }
 
@@ -140,12 +121,12 @@ cdp_grid<true> cdp_host::begin(text kernel, const shape& s) {
     root.id = root.parent = grid_record::none;
     if (trace_ != nullptr) {
         run.trace = trace_;
-        auto trace = std::make_unique<cdp_trace>();
+        auto trace = std::make_unique<device_trace>();
         trace->capacity = clamp_to_unsigned(std::min<std::size_t>(options_.trace_grids, grid_record::none - 1));
         trace->records = records_;
         trace->wanted = 1;
         root.id = 0;
-        cdp_trace_record record{};
+        device_trace_record record{};
         record.begun = grid_record::never;
         record.parent = record.continues = record.stream = record.processor = grid_record::none;
         record.shape = s;
@@ -156,36 +137,10 @@ cdp_grid<true> cdp_host::begin(text kernel, const shape& s) {
     root_name_.assign(kernel.begin, kernel.length);
     root_shape_ = s;
     if (trace_ != nullptr) {
-        clocks_before_ = compare_clocks();
+        clocks_before_ = clocks_->compare(stream());
         begun_ = host_nanoseconds();
     }
     return root;
-}
-
-cdp_clock_pair cdp_host::compare_clocks() {
-    clocks_->asked = clocks_->answered = 0;
-    cdp_clock_exchange* on_device = nullptr;
-    check(cudaHostGetDevicePointer(&on_device, clocks_, 0), "mapping memory to compare clocks");
-    answer_with_time<<<1, 1, 0, stream()>>>(on_device);
-    check(cudaGetLastError(), "comparing clocks");
-    cdp_clock_pair best;
-    best.error = INT64_MAX;
-    for (unsigned round = 0; round < cdp_clock_exchange::rounds; ++round) {
-        const std::int64_t asked = host_nanoseconds();
-        clocks_->asked = round + 1;
-        std::int64_t answered = asked;
-        while (clocks_->answered <= round) {
-            answered = host_nanoseconds();
-            if (answered - asked > 1000000000) break;
-        }
-        if (clocks_->answered <= round) break;
-        answered = host_nanoseconds();
-        // The first round waits for the kernel to begin. The device told its time somewhere between the two host times.
-        const std::int64_t error = (answered - asked + 1) / 2;
-        if (error < best.error) best = {asked + error, static_cast<std::int64_t>(clocks_->times[round]), error};
-    }
-    check(cudaStreamSynchronize(stream()), "comparing clocks");
-    return best;
 }
 
 report cdp_host::empty_report() const {
@@ -301,52 +256,19 @@ void cdp_host::give_up(cudaStream_t past_the_run) {
 
 void cdp_host::fill_trace(report& r) {
     const std::int64_t host_end = host_nanoseconds();
-    const cdp_clock_pair after = compare_clocks();
-    const cdp_clock_pair& before = clocks_before_;
-    auto on_device = std::make_unique<cdp_trace>();
-    check(cudaMemcpy(on_device.get(), trace_, sizeof(cdp_trace), cudaMemcpyDeviceToHost), "reading the trace");
+    const run_clock clock(clocks_before_, clocks_->compare(stream()), begun_);
+    auto on_device = std::make_unique<device_trace>();
+    check(cudaMemcpy(on_device.get(), trace_, sizeof(device_trace), cudaMemcpyDeviceToHost), "reading the trace");
     const std::size_t kept = std::min<std::size_t>(on_device->wanted, on_device->capacity);
-    std::vector<cdp_trace_record> records(kept);
-    check(cudaMemcpy(records.data(), records_, kept * sizeof(cdp_trace_record), cudaMemcpyDeviceToHost), "reading the trace");
-    std::unordered_map<unsigned long long, std::string> names{{0, root_name_}};
-    for (const cdp_name& name : on_device->names) {
-        if (name.hash != 0) names.emplace(name.hash, std::string(name.name, name.length));
-    }
-
-    // The clocks drift apart by some millionths: between the two comparisons the difference is taken to change evenly.
-    const double span = static_cast<double>(after.device - before.device);
-    const double drift = span > 0 ? (static_cast<double>(after.host - before.host) - span) / span : 0;
-    const auto time_of = [&](unsigned long long device_time) -> std::uint64_t {
-        const std::int64_t since = static_cast<std::int64_t>(device_time) - before.device;
-        const std::int64_t host = before.host + since + static_cast<std::int64_t>(drift * static_cast<double>(since));
-        return host > begun_ ? static_cast<std::uint64_t>(host - begun_) : 0;
-    };
+    std::vector<device_trace_record> records(kept);
+    check(cudaMemcpy(records.data(), records_, kept * sizeof(device_trace_record), cudaMemcpyDeviceToHost), "reading the trace");
 
     trace& t = r.trace;
     t.engine = r.engine;
     t.device = r.device;
     t.missing = on_device->wanted - kept;
     t.nanoseconds = static_cast<std::uint64_t>(host_end - begun_);
-    t.clock_error = static_cast<std::uint64_t>(std::max(before.error, after.error));
-    t.grids.resize(kept);
-    for (std::size_t i = 0; i < kept; ++i) {
-        const cdp_trace_record& from = records[i];
-        grid_record& grid = t.grids[i];
-        grid.id = static_cast<std::uint32_t>(i);
-        grid.parent = from.parent;
-        grid.continues = from.continues;
-        grid.stream = from.stream;
-        grid.depth = from.depth;
-        grid.processor = from.processor;
-        grid.engine = engine_kind::cdp;
-        grid.status = from.status;
-        grid.shape = from.shape;
-        const auto name = names.find(from.name_hash);
-        grid.kernel = name != names.end() ? name->second : "(a kernel whose name found no room)";
-        grid.launched = i == 0 ? 0 : time_of(from.launched);
-        if (from.begun != grid_record::never) grid.begun = time_of(from.begun);
-        if (from.ended != 0) grid.ended = time_of(from.ended);
-    }
+    add_grids(t, *on_device, records, engine_kind::cdp, root_name_, clock);
     if (t.missing == 0) r.needed.pending_launches = most_pending(t.grids, records);
     r.needed.live_bytes = on_device->most_live_bytes;
 #if DYNPAR_CDP1
@@ -361,7 +283,7 @@ void cdp_host::throw_fault(cudaError_t code) const {
     for (unsigned depth = 0; depth < cdp_last_begun::depths; ++depth) {
         const cdp_last_begun& entry = last_begun_[depth];
         if (entry.length == 0) continue;
-        begun += (begun.empty() ? "" : ", ") + std::string(entry.name, std::min(entry.length, cdp_name::capacity)) + " at depth " +
+        begun += (begun.empty() ? "" : ", ") + std::string(entry.name, std::min(entry.length, trace_name::capacity)) + " at depth " +
                  std::to_string(depth);
     }
     if (!begun.empty()) message += "; the last kernels that began: " + begun;

@@ -23,7 +23,8 @@ struct limits {
     std::optional<std::size_t> nesting_depth;
     /// Stack of a GPU thread in bytes (`cudaLimitStackSize`).
     std::optional<std::size_t> stack_bytes;
-    /// Device heap in bytes (`cudaLimitMallocHeapSize`), 8 MiB by default: the device runtime engine's `scratch` lives there.
+    /// Memory in bytes where `scratch` lives. On the device runtime engine the device heap (`cudaLimitMallocHeapSize`, 8 MiB by
+    /// default); on the queue engine its memory for grids, where `queue_options::memory_bytes` says nothing else.
     std::optional<std::size_t> heap_bytes;
     /// Buffer of device-side printf in bytes (`cudaLimitPrintfFifoSize`), 1 MiB by default.
     std::optional<std::size_t> printf_bytes;

@@ -24,6 +24,12 @@
 #define DYNPAR_ON_DEVICE 0
 #endif
 
+/// DYNPAR_NO_TRACE, defined as 1, leaves out of device code all that writes a trace: half the device code of the device runtime engine, which
+/// compiles every kernel twice otherwise, and engines on a GPU that refuse to trace. The same in all files of a program.
+#if !defined(DYNPAR_NO_TRACE)
+#define DYNPAR_NO_TRACE 0
+#endif
+
 /// DYNPAR_NOINLINE is `__noinline__` on the device and nothing on the host, whose compiler does not let a function that was declared
 /// before be both `inline` and that.
 #if DYNPAR_ON_DEVICE

@@ -7,15 +7,17 @@
 
 namespace dynpar {
 
-/// What a run needed. What was not counted is not there: engines on a GPU count pending launches and memory only in a run with a
-/// trace that had room for every grid, since an untraced kernel carries no counters.
+/// What a run needed. What was not counted is not there: the device runtime engine counts pending launches and memory only in a run
+/// with a trace that had room for every grid, since an untraced kernel carries no counters; the queue engine has no limit on pending
+/// launches and does not count them.
 /// Of a run that lost launches it is what the run got as far as it came.
 struct run_needs {
     std::uint64_t nesting_depth = 0;               ///< the deepest grid: as `limits::nesting_depth` just enough
     std::optional<std::uint64_t> sync_depth;       ///< the deepest `wait()`, plus one: as `limits::sync_depth` just enough
     std::optional<std::uint64_t> pending_launches; ///< the most launches pending at once: as `limits::pending_launches` just enough
     /// The most memory that grids held at once, in bytes. On the device runtime it is device heap (scratch, and 16 bytes for a grid
-    /// of several blocks), on the host engine scratch and the engine's own records of grids.
+    /// of several blocks), on the host engine scratch and the engine's own records of grids, on the queue engine all that was taken
+    /// of its memory for grids, what its warps keep ready included (a traced run takes more than an untraced one).
     std::optional<std::uint64_t> live_bytes;
 };
 

@@ -34,7 +34,7 @@ using engine_under_test = dynpar::queue_engine;
 using options_under_test = dynpar::queue_options;
 inline constexpr bool has_wait = true;
 inline constexpr bool bounds_pending_launches = false;  // pending launches live in memory
-inline constexpr bool has_trace = false;
+inline constexpr bool has_trace = true;
 #else
 #error "define DYNPAR_TEST_ENGINE_HOST, DYNPAR_TEST_ENGINE_CDP or DYNPAR_TEST_ENGINE_QUEUE as 1"
 #endif

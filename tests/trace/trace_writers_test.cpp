@@ -306,6 +306,12 @@ TEST_CASE("recommendation: a limit for each thing that was needed, as TOML with 
     CHECK(cdp.find("sync_depth") == cdp.npos);
     CHECK(cdp.find("pending_launches = 32     # the GPU gives 32, its least; 4 would do\n") != cdp.npos);
     CHECK(cdp.find("heap_bytes = 4194304      # 100 bytes were live;") != cdp.npos);
+    needs.pending_launches.reset();
+    needs.sync_depth = 3;
+    needs.live_bytes = 8 << 20;
+    const std::string queue = dynpar::to_toml(dynpar::recommend(needs, "queue"));
+    CHECK(queue.find("sync_depth = 3\nnesting_depth = 8\nheap_bytes = 10485760     # 8388608 bytes were taken;") != queue.npos);
+    needs.sync_depth.reset();
     needs.pending_launches = 0;  // no launch at all: the limit has no value as small as that
     CHECK(dynpar::to_toml(dynpar::recommend(needs, "host")) == "[limits]\nnesting_depth = 8\n");
 }

@@ -12,7 +12,8 @@
 #include "../engine_options.hpp"
 #include "../report.hpp"
 #include "../stream.cuh"
-#include "cdp_trace.cuh"
+#include "device_clock.cuh"
+#include "device_trace.cuh"
 #include "failure_table.cuh"
 #include "progress_line.hpp"
 
@@ -43,7 +44,7 @@ struct cdp_blocks {
 struct cdp_last_begun {
     static constexpr unsigned depths = 64;  // deeper grids share the last entry
     unsigned length;
-    char name[cdp_name::capacity];
+    char name[trace_name::capacity];
 };
 
 /// A run, in device memory.
@@ -55,7 +56,7 @@ struct cdp_run {
     unsigned nesting_depth;  // limit
     unsigned sync_depth;     // limit
 
-    cdp_trace* trace;        // null where the run is not traced
+    device_trace* trace;        // null where the run is not traced
 
     cdp_last_begun* last_begun;                                     // in host memory
     unsigned long long last_begun_hash[cdp_last_begun::depths];     // what is written there
@@ -74,21 +75,6 @@ template <>
 struct cdp_grid<true> : cdp_grid<false> {
     unsigned id;      // in the trace
     unsigned parent;  // likewise
-};
-
-/// The clocks of host and device side by side, at one moment.
-struct cdp_clock_pair {
-    std::int64_t host = 0;
-    std::int64_t device = 0;
-    std::int64_t error = 0;
-};
-
-/// What host and device write to each other when their clocks are compared. Lies in mapped host memory.
-struct cdp_clock_exchange {
-    static constexpr unsigned rounds = 6;
-    volatile unsigned asked;
-    volatile unsigned answered;
-    volatile unsigned long long times[rounds];
 };
 
 /// The host's side of the engine: device state, and the report made of it.
@@ -115,7 +101,6 @@ private:
     void fill_trace(report& r);
     void wait();
     [[noreturn]] void give_up(cudaStream_t past_the_run);
-    cdp_clock_pair compare_clocks();
     [[noreturn]] void throw_fault(cudaError_t code) const;
 
     engine_options options_;
@@ -124,12 +109,12 @@ private:
     dynpar::stream stream_;
     std::string root_name_;
     cdp_run* run_ = nullptr;                  // device memory
-    cdp_trace* trace_ = nullptr;              // device memory, null if there is to be none
-    cdp_trace_record* records_ = nullptr;     // device memory
-    cdp_clock_exchange* clocks_ = nullptr;    // pinned host memory
+    device_trace* trace_ = nullptr;              // device memory, null if there is to be none
+    device_trace_record* records_ = nullptr;     // device memory
+    std::unique_ptr<clock_comparison> clocks_;  // null likewise
     dynpar::shape root_shape_;
     std::int64_t begun_ = 0;                  // the run's start, by the host's clock, in nanoseconds
-    cdp_clock_pair clocks_before_;
+    clock_pair clocks_before_;
     cdp_last_begun* last_begun_ = nullptr;    // pinned host memory
     std::unique_ptr<cdp_run> copy_;           // what is copied to and from the device
 };

@@ -43,6 +43,13 @@ __device__ inline unsigned long long mix(unsigned long long hash, unsigned long 
     return (hash ^ value) * 0x100000001b3ull + (hash >> 29);
 }
 
+__device__ inline unsigned long long hash_of(text name) {
+    unsigned long long hash = 0xcbf29ce484222325ull;
+#pragma unroll 1
+    for (unsigned i = 0; i < name.length; ++i) hash = mix(hash, static_cast<unsigned char>(name.begin[i]));
+    return hash != 0 ? hash : 1;
+}
+
 /// What is to be written down of one failed call.
 struct failed_call {
     dynpar::operation operation;

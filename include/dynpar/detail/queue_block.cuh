@@ -43,16 +43,21 @@ __device__ inline width_choice choose_width(const shape& s) {
 
 /// Whether a grid of that shape is one lane task, given that its arguments fit.
 __device__ inline bool is_simple(const shape& s) {
-    return engine().trace_capacity == 0 && s.blocks.x == 1 && s.blocks.y == 1 && s.blocks.z == 1 && s.threads.x == 1 && s.threads.y == 1 && s.threads.z == 1 &&
+    return s.blocks.x == 1 && s.blocks.y == 1 && s.blocks.z == 1 && s.threads.x == 1 && s.threads.y == 1 && s.threads.z == 1 &&
            s.shared_bytes == 0;
 }
 
 /// Whether it is one block for a warp, likewise.
 __device__ inline bool is_simple_on_warp(const shape& s, unsigned most_threads) {
     if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
-    if (s.shared_bytes != 0 || s.threads.x < 2 || s.threads.x > most_threads || engine().trace_capacity != 0) return false;
+    if (s.shared_bytes != 0 || s.threads.x < 2 || s.threads.x > most_threads) return false;
     return s.threads.x <= warp_size ? !s.malleable || engine().malleable_threads > 1
                                     : s.malleable && engine().malleable_threads > 1 && engine().malleable_threads <= warp_size;
+}
+
+/// Whether a task says all that there is to say of a shape, but for the number of blocks.
+__device__ inline bool needs_no_details(const shape& s) {
+    return s.shared_bytes == 0 && (s.malleable || (s.threads.y == 1 && s.threads.z == 1));
 }
 
 /// What a launch that is not simple needs to know.
@@ -61,33 +66,21 @@ struct launch_request {
     wide_entry wide;             // entry otherwise
     const void* payload;
     std::uint32_t payload_size;
+    operation what;              // launch or then
     std::uint32_t depth;         // of the grid to be
+    std::uint32_t info;          // of the block that calls
+    arena_index details;         // of its grid, 0 if there are none
+    bool bad_pointer;            // among the arguments
+    bool in_stream;
+    arena_index stream;
     unsigned most_threads;       // that the kernel can have in a block
     text kernel;                 // its name
-    std::uint32_t trace_parent;  // what the trace says of it
-    std::uint32_t trace_continues;
-};
 
-/// Writes a grid down, if the run is traced; its place in the trace.
-__device__ __noinline__ inline std::uint32_t trace_grid(const launch_request& request, const shape& s, status why,
-                                                         std::uint32_t stream) {
-    const unsigned long long place = atomicAdd(&engine().control->traced, 1ull);
-    if (place >= engine().trace_capacity) return dynpar::grid_record::none;
-    trace_entry& entry = engine().trace[place];
-    entry.parent = request.trace_parent;
-    entry.continues = request.trace_continues;
-    entry.depth = request.depth;
-    entry.stream = stream;
-    entry.processor = dynpar::grid_record::none;
-    entry.status = why;
-    entry.launched = nanoseconds();
-    entry.begun = entry.ended = 0;
-    entry.shape = s;
-    entry.name_length = min(request.kernel.length, trace_entry::name_capacity);
-#pragma unroll 1
-    for (unsigned i = 0; i < entry.name_length; ++i) entry.name[i] = request.kernel.begin[i];
-    return static_cast<std::uint32_t>(place);
-}
+    // What admit() finds out.
+    bool open_to_others;         // others may run it at once, so it must be counted at once
+    bool needs_record;           // of its own
+    std::uint32_t trace_id;
+};
 
 /// One thread of a block: tells the host that a kernel has begun at this depth, the first time in a run.
 __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth) {
@@ -105,7 +98,7 @@ __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth)
         if (number >= run_result::most_begun) return;
         begun_kernel& entry = engine().result->begun[number];
         entry.depth = depth;
-        entry.name_length = min(kernel.length, trace_entry::name_capacity);
+        entry.name_length = min(kernel.length, trace_name::capacity);
 #pragma unroll 1
         for (unsigned i = 0; i < entry.name_length; ++i) entry.name[i] = kernel.begin[i];
         __threadfence_system();
@@ -150,72 +143,170 @@ __device__ inline status check_shape(const shape& s, unsigned most_threads) {
     return s.malleable || s.threads.count() <= engine().block_threads ? status::success : status::invalid_configuration;
 }
 
+/// A grid in the trace enters here: the kernel's own entry, and the times around it. All threads of the block.
+__device__ inline block_outcome traced_entry(wide_task task, std::uint32_t rank) {
+    const launch_details& details = *at<launch_details>(task.details);
+    device_trace_record& record = engine().trace_records[details.trace_id];
+    const std::uint32_t width = task.info & info::width_mask;
+    if (width == info::on_lane || (width == info::on_warp ? lane_rank() : threadIdx.x) == 0) {
+        atomicMin(&record.begun, device_nanoseconds());
+        if (rank == 0) record.processor = multiprocessor();
+    }
+    const block_outcome outcome = details.entry(task, rank);
+    // The block has ended when its last thread has; those that come here together are one.
+    const unsigned first = static_cast<unsigned>(__ffs(static_cast<int>(__activemask()))) - 1;
+    if (width == info::on_lane || lane_rank() == first) atomicMax(&record.ended, device_nanoseconds());
+    return outcome;
+}
+
+/// Writes a launch into the trace of the run.
+__device__ __noinline__ inline void trace_request(launch_request& request, const shape& s, status why) {
+    constexpr std::uint32_t none = dynpar::grid_record::none;
+    const std::uint32_t caller = request.details != 0 ? at<launch_details>(request.details)->trace_id : none;
+    const bool continues = request.what == operation::then;
+    traced_launch launch{request.kernel, caller, none, none, request.depth, why, s};
+    if (continues) {
+        launch.parent = caller != none ? look(engine().trace_records[caller].parent) : none;  // another multiprocessor wrote it
+        launch.continues = caller;
+    }
+    if (request.in_stream && request.stream != 0) launch.stream = at<stream_state>(request.stream)->number;
+    request.trace_id = trace_launch(engine().trace, &launch);
+}
+
+/// Notes a launch that failed.
+__device__ __noinline__ inline status lose(const launch_request& request, const shape& s, status why) {
+#if !DYNPAR_NO_TRACE
+    if (request.trace_id != dynpar::grid_record::none) engine().trace_records[request.trace_id].status = why;
+#endif
+    return report_failure(request.what, why, request.kernel, request.depth, s);
+}
+
+/// Whether a launch may be, and what is to be known before it; notes it if not. In a traced run it gets its place in the trace.
+__device__ __noinline__ inline status admit(launch_request& request, const shape& s) {
+    request.trace_id = dynpar::grid_record::none;
+    status why = status::success;
+    if (request.bad_pointer) {
+        why = status::invalid_pointer;
+    } else if (request.depth > engine().nesting_depth) {
+        why = status::nesting_depth_exceeded;
+    } else {
+        why = check_shape(s, request.most_threads);
+    }
+    if (why == status::success && request.in_stream && request.stream == 0) why = status::launch_failed;
+#if !DYNPAR_NO_TRACE
+    if ((request.info & info::traced) != 0) trace_request(request, s, why);
+#endif
+    if (why != status::success) return lose(request, s, why);
+    const std::uint32_t width = choose_width(s).width;
+    request.open_to_others = request.in_stream || is_open_to_others(width, s.blocks.count());
+    request.needs_record = request.in_stream || s.blocks.count() > 1 || request.payload_size > sizeof(wide_arguments) ||
+                           (request.trace_id == dynpar::grid_record::none && !needs_no_details(s));
+    return why;
+}
+
 /// Fills in a task, all but what it counts on. Details, if it needs any, are attached to `record`, which is its grid's own; where
-/// there is none (0), a task that needs details is refused with `false`.
-__device__ __noinline__ inline bool fill_task(wide_task& task, const launch_request& request, const shape& s,
-                                              arena_index record, std::uint32_t stream = dynpar::grid_record::none) {
+/// there is none (0), a task that needs details is refused with `false`. A grid in the trace has a place for them.
+__device__ __noinline__ inline bool fill_task(wide_task& task, const launch_request& request, const shape& s, arena_index record) {
     const width_choice choice = choose_width(s);
     const dimensions threads = s.malleable ? dimensions(choice.threads) : s.threads;
     task.entry = choice.width == info::on_lane ? request.lane : request.wide;
-    task.info = request.depth | choice.width;
+    task.info = request.depth | choice.width | (request.info & info::traced);
     task.threads = choice.threads;
     task.first = 0;
     task.last = static_cast<std::uint32_t>(s.blocks.count());
     task.details = 0;
-    const bool plain = engine().trace_capacity == 0 && task.last == 1 && threads.y == 1 && threads.z == 1 && s.shared_bytes == 0 &&
-                       request.payload_size <= sizeof(wide_arguments);
-    if (plain) {
-        memcpy(&task.arguments, request.payload, request.payload_size);
-        return true;
+    const bool fits = request.payload_size <= sizeof(wide_arguments);
+    if (fits) memcpy(&task.arguments, request.payload, request.payload_size);
+    const bool traced = request.trace_id != dynpar::grid_record::none;
+    if (fits && task.last == 1 && needs_no_details(s) && !traced) return true;
+    if (traced && fits) {
+        task.details = traced_details + request.trace_id * traced_details_units;
+    } else {
+        if (record == 0) return false;
+        task.details = allocate_for(record, sizeof(launch_details) + (fits ? 0 : request.payload_size));
+        if (task.details == 0) return false;
     }
-    if (record == 0) return false;
-    task.details = allocate_for(record, sizeof(launch_details) + request.payload_size);
-    if (task.details == 0) return false;
     launch_details* details = at<launch_details>(task.details);
+    if (!fits) memcpy(details->arguments(), request.payload, request.payload_size);
     details->blocks = s.blocks;
     details->threads = threads;
     details->shared_bytes = s.shared_bytes;
-    details->trace_id = engine().trace_capacity != 0 ? trace_grid(request, s, status::success, stream) : dynpar::grid_record::none;
-    details->trace_parent = request.trace_parent;
-    memcpy(details + 1, request.payload, request.payload_size);
+#if !DYNPAR_NO_TRACE
+    if ((request.info & info::traced) != 0) {  // perhaps without a place in the trace: then its children find no parent there
+        details->trace_id = request.trace_id;
+        details->entry = task.entry;
+        if (traced) task.entry = &traced_entry;
+    }
+#endif
     return true;
 }
 
-/// A child grid that counts on `parent`, with a record of its own where it needs one: several blocks, a stream, or arguments that
-/// need room. `out_of_memory`, or success; then the caller counts one child more.
-__device__ __noinline__ inline status launch_generally(const launch_request& request, const shape& s, arena_index parent,
-                                                         arena_index stream) {
-    wide_task task;
-    if (parent != 0 && stream == 0 && fill_task(task, request, s, 0)) {
-        task.grid = parent;
-        return push_here(task) ? status::success : status::out_of_memory;
-    }
+/// A child grid with a record of its own, which counts on `parent`: several blocks, a stream, or arguments that need room.
+/// `out_of_memory`, or success; then the caller counts one child more.
+__device__ __noinline__ inline status launch_with_record(const launch_request& request, const shape& s, arena_index parent) {
     const arena_index record = make_record(parent, request.depth);
     if (record == 0) return status::out_of_memory;
-    if (!fill_task(task, request, s, record, stream != 0 ? stream : dynpar::grid_record::none)) {
+    wide_task task;
+    if (!fill_task(task, request, s, record)) {
         release(record, 0);
         return status::out_of_memory;
     }
     task.grid = record;
     task.info |= info::owner | (task.last > 1 ? info::one_of_several : 0u);
     put(at<grid_record>(record)->pending, static_cast<int>(task.last));
-    if (stream != 0) {
+    if (request.in_stream) {
         at<grid_record>(record)->depth_and_flags |= grid_record::in_stream | grid_record::scratch_taken;
-        at<grid_record>(record)->scratch[0] = stream;
+        at<grid_record>(record)->scratch[0] = request.stream;
         __threadfence();
-        return give_to_stream(stream, stream_node::run_grid, 0, &task) ? status::success : status::out_of_memory;
+        return give_to_stream(request.stream, stream_node::run_grid, 0, &task) ? status::success : status::out_of_memory;
     }
     return push_wide(task) ? status::success : status::out_of_memory;
 }
 
-/// A continuation of the grid that `record` is of. `lock`: see add_continuation.
-__device__ __noinline__ inline bool continue_general(const launch_request& request, const shape& s, arena_index record,
-                                                     const simple_continuation& simple, unsigned* lock) {
+/// A child grid of one block, which counts on `grid`, or on the record `own` of a wide block that launches it, if there is one.
+__device__ __noinline__ inline bool launch_without_record(const launch_request& request, const shape& s, arena_index grid,
+                                                          arena_index* own) {
     wide_task task;
-    if (!fill_task(task, request, s, record)) return false;
+    if (!fill_task(task, request, s, 0)) return false;
+    if (request.open_to_others) {  // and so counted on `grid` already
+        task.grid = grid;
+        return push_here(task);
+    }
+    const arena_index there = own != nullptr ? look(*own) : 0;
+    task.grid = there != 0 ? there : grid;
+    if (push(task)) return true;
+    // Among the spilled tasks nobody points it to a record that is made later.
+    if (own != nullptr) task.grid = ensure_shared_record(*own, grid, request.info & info::depth_mask);
+    return task.grid != 0 && push_spilled(task);
+}
+
+/// A child grid that was admitted. `record`: what it counts on; 0: there was no memory for it. `own`: see launch_without_record.
+__device__ __noinline__ inline status launch_admitted(const launch_request& request, const shape& s, arena_index record,
+                                                      arena_index* own) {
+    status result = status::out_of_memory;
+    if (record != 0) {
+        if (request.needs_record) {
+            result = launch_with_record(request, s, record);
+        } else if (launch_without_record(request, s, record, own)) {
+            result = status::success;
+        }
+    }
+    return result == status::success ? result : lose(request, s, result);
+}
+
+/// A continuation of the grid that `record` is of. `lock`: see add_continuation.
+__device__ __noinline__ inline status continue_with(launch_request& request, const shape& s, arena_index record,
+                                                    const simple_continuation& simple, unsigned* lock) {
+    if (const status why = admit(request, s); why != status::success) return why;
+    wide_task task;
+    if (record == 0 || !fill_task(task, request, s, record)) return lose(request, s, status::out_of_memory);
     task.grid = record;
     task.info |= info::owner | (task.last > 1 ? info::one_of_several : 0u);
-    return add_continuation(record, simple, task, lock);
+    const bool may_be_simple = (request.info & info::traced) == 0;  // a record has no room for what the trace knows of it
+    if (!add_continuation(record, may_be_simple ? simple : simple_continuation{}, task, lock)) {
+        return lose(request, s, status::out_of_memory);
+    }
+    return status::success;
 }
 
 __device__ __noinline__ inline void* scratch_of(arena_index record, unsigned long long bytes) {
@@ -228,11 +319,23 @@ __device__ __noinline__ inline void* scratch_of(arena_index record, unsigned lon
 }
 
 template <class Kernel, class... Args>
-__device__ inline launch_request make_request(const payload_of<Kernel, Args...>& payload, std::uint32_t depth,
-                                              std::uint32_t trace_parent, std::uint32_t trace_continues) {
-    return {&entry_points<Kernel, Args...>::wide_lane, &entry_points<Kernel, Args...>::wide, &payload,
-            payload_bytes<Kernel, Args...>, depth, most_threads<Kernel>(), kernel_name<Kernel>(),
-            trace_parent, trace_continues};
+__device__ inline launch_request make_request(const payload_of<Kernel, Args...>& payload, operation what, std::uint32_t depth,
+                                              std::uint32_t task_info, arena_index details, bool bad_pointer) {
+    launch_request request;
+    request.lane = &entry_points<Kernel, Args...>::wide_lane;
+    request.wide = &entry_points<Kernel, Args...>::wide;
+    request.payload = &payload;
+    request.payload_size = payload_bytes<Kernel, Args...>;
+    request.what = what;
+    request.depth = depth;
+    request.info = task_info;
+    request.details = details;
+    request.bad_pointer = bad_pointer;
+    request.in_stream = false;
+    request.stream = 0;
+    request.most_threads = most_threads<Kernel>();
+    request.kernel = kernel_name<Kernel>();
+    return request;
 }
 
 template <class Kernel, class... Args>
@@ -372,32 +475,33 @@ public:
         check_kernel<lane_block, Kernel, Args...>();
         check_kernel<wide_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
-        if (depth() >= engine().nesting_depth || bad_pointer(args...)) return refuse<Kernel>(operation::launch, s, args...);
         const auto payload = make_payload(kernel, args...);
+        const bool bad = bad_pointer(args...);
+        // What is too deep goes the long way, and what is traced: for that the short way has not an instruction.
+        const std::uint32_t depth_if_plain = info_ & (info::depth_mask | info::traced);
+        const bool plain = depth_if_plain < engine().nesting_depth && !bad;
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
-            if (is_simple(s)) {
+            if (plain && is_simple(s)) {
                 lane_task task = make_lane_task<Kernel, Args...>(payload);
-                task.info = (depth() + 1) | lane_rank() << info::launcher_shift;
+                task.info = (depth_if_plain + 1) | lane_rank() << info::launcher_shift;
                 if (derived().push_child(task)) return status::success;
-                return fail(operation::launch, status::out_of_memory, kernel_name<Kernel>(), depth() + 1, s);
+                return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
             }
         }
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
             const bool on_lane = payload_bytes<Kernel, Args...> > sizeof(lane_arguments) && is_simple(s);
-            if (on_lane || is_simple_on_warp(s, most_threads<Kernel>())) {
+            if (plain && (on_lane || is_simple_on_warp(s, most_threads<Kernel>()))) {
                 wide_task task{};
                 task.entry = on_lane ? &entry_points<Kernel, Args...>::wide_lane : &entry_points<Kernel, Args...>::wide;
-                task.info = (depth() + 1) | (on_lane ? info::on_lane : info::on_warp);
+                task.info = (depth_if_plain + 1) | (on_lane ? info::on_lane : info::on_warp);
                 task.threads = s.malleable ? min(s.threads.x, engine().malleable_threads) : s.threads.x;
                 task.last = 1;
                 memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
                 if (derived().push_child(task)) return status::success;
-                return fail(operation::launch, status::out_of_memory, kernel_name<Kernel>(), depth() + 1, s);
+                return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
             }
         }
-        const status result = launch_slowly<Kernel, Args...>(payload, s);
-        if (result == status::success) return result;
-        return fail(operation::launch, result, kernel_name<Kernel>(), depth() + 1, s);
+        return launch_slowly<Kernel, Args...>(payload, s, bad, false, 0);
 #else
         return nowhere(kernel, s, args...);
 #endif
@@ -408,18 +512,7 @@ public:
         check_kernel<lane_block, Kernel, Args...>();
         check_kernel<wide_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
-        if (depth() >= engine().nesting_depth || bad_pointer(args...)) return refuse<Kernel>(operation::launch, s, args...);
-        const auto payload = make_payload(kernel, args...);
-        status result = check_shape(s, most_threads<Kernel>());
-        const arena_index stream_state = Derived::state_of(stream);
-        if (result == status::success && stream_state == 0) result = status::launch_failed;
-        if (result == status::success) {
-            const arena_index own = derived().counting_record();
-            result = own == 0 ? status::out_of_memory
-                              : launch_generally(child_request<Kernel, Args...>(payload), s, own, stream_state);
-        }
-        if (result == status::success) return result;
-        return fail(operation::launch, result, kernel_name<Kernel>(), depth() + 1, s);
+        return launch_slowly<Kernel, Args...>(make_payload(kernel, args...), s, bad_pointer(args...), true, Derived::state_of(stream));
 #else
         static_cast<void>(stream);
         return nowhere(kernel, s, args...);
@@ -431,8 +524,8 @@ public:
         check_kernel<lane_block, Kernel, Args...>();
         check_kernel<wide_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
-        if (bad_pointer(args...)) return refuse<Kernel>(operation::then, s, args...);
         const auto payload = make_payload(kernel, args...);
+        const bool bad = bad_pointer(args...);
         simple_continuation simple{};
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
             if (is_simple(s)) {
@@ -446,18 +539,11 @@ public:
                     memcpy(&simple.arguments, &payload, payload_bytes<Kernel, Args...>);
                 }
             }
-            if (simple.entry != nullptr && derived().continue_simply(simple)) return status::success;
+            if (simple.entry != nullptr && !bad && derived().continue_simply(simple)) return status::success;
         }
-        status result = check_shape(s, most_threads<Kernel>());
-        if (result == status::success) {
-            const arena_index record = derived().grid_of_its_own();
-            derived().add_no_more_simply();
-            result = record == 0 ? status::out_of_memory
-                                 : continue_slowly<Kernel, Args...>(payload, s, record, simple, continuation_lock(), depth(),
-                                                                    trace_parent(), trace_id());
-        }
-        if (result == status::success) return result;
-        return fail(operation::then, result, kernel_name<Kernel>(), depth(), s);
+        const arena_index record = derived().grid_of_its_own();
+        derived().add_no_more_simply();
+        return continue_slowly<Kernel, Args...>(payload, s, record, simple, continuation_lock(), info_, details_, bad);
 #else
         return nowhere(kernel, s, args...);
 #endif
@@ -515,49 +601,29 @@ protected:
         }
         return false;
     }
-    template <class Kernel, class... Args>
-    __device__ status refuse(operation what, const shape& s, const Args&... args) const {
-        const unsigned child_depth = what == operation::launch ? depth() + 1 : depth();
-        const status why = bad_pointer(args...) ? status::invalid_pointer : status::nesting_depth_exceeded;
-        return fail(what, why, kernel_name<Kernel>(), child_depth, s);
-    }
     /// By value, like all that is seldom needed: see push_spilled.
     template <class Kernel, class... Args>
-    __device__ status launch_slowly(payload_of<Kernel, Args...> payload, shape s) {
-        return derived().launch_child(child_request<Kernel, Args...>(payload), s);
+    __device__ status launch_slowly(payload_of<Kernel, Args...> payload, shape s, bool bad, bool in_stream, arena_index stream) {
+        launch_request request =
+            make_request<Kernel, Args...>(payload, operation::launch, depth() + 1, info_, details_, bad);
+        request.in_stream = in_stream;
+        request.stream = stream;
+        return derived().launch_child(request, s);
     }
     template <class Kernel, class... Args>
     static __device__ __noinline__ status continue_slowly(payload_of<Kernel, Args...> payload, shape s, arena_index record,
-                                                          simple_continuation simple, unsigned* lock, unsigned depth,
-                                                          std::uint32_t trace_parent, std::uint32_t trace_continues) {
-        const launch_request request = make_request<Kernel, Args...>(payload, depth, trace_parent, trace_continues);
-        return continue_general(request, s, record, simple, lock) ? status::success : status::out_of_memory;
+                                                          simple_continuation simple, unsigned* lock, std::uint32_t task_info,
+                                                          arena_index details, bool bad) {
+        launch_request request =
+            make_request<Kernel, Args...>(payload, operation::then, task_info & info::depth_mask, task_info, details, bad);
+        return continue_with(request, s, record, simple, lock);
     }
     /// Of all threads that may continue this grid; null if they are not of one worker block.
     __device__ unsigned* continuation_lock() const {
         return (info_ & info::one_of_several) != 0 ? nullptr : &derived().lock_of_block();
     }
-    template <class Kernel, class... Args>
-    __device__ launch_request child_request(const payload_of<Kernel, Args...>& payload) const {
-        return make_request<Kernel, Args...>(payload, depth() + 1, trace_id(), dynpar::grid_record::none);
-    }
-    __device__ std::uint32_t trace_id() const {
-        return details_ != 0 ? at<launch_details>(details_)->trace_id : dynpar::grid_record::none;
-    }
-    __device__ std::uint32_t trace_parent() const {
-        return details_ != 0 ? at<launch_details>(details_)->trace_parent : dynpar::grid_record::none;
-    }
-    __device__ status fail(operation what, status why, text kernel, unsigned kernel_depth, const shape& s) const {
-        if (engine().trace_capacity != 0 && (what == operation::launch || what == operation::then)) {
-            const bool continues = what == operation::then;
-            launch_request request{};
-            request.kernel = kernel;
-            request.depth = kernel_depth;
-            request.trace_parent = continues ? trace_parent() : trace_id();
-            request.trace_continues = continues ? trace_id() : dynpar::grid_record::none;
-            trace_grid(request, s, why, dynpar::grid_record::none);
-        }
-        return report_failure(what, why, kernel, kernel_depth, s);
+    static __device__ status fail_to_launch(text kernel, unsigned kernel_depth, const shape& s) {
+        return report_failure(operation::launch, status::out_of_memory, kernel, kernel_depth, s);
     }
     /// For a call that is about this block itself.
     __device__ status fail(operation what, status why) const {
@@ -566,6 +632,8 @@ protected:
         return report_failure(what, why, kernel_, depth(), s);
     }
     __device__ bool is_owner() const { return (info_ & info::owner) != 0; }
+    /// Whether a continuation cannot be simple: others know the record, or the trace is to know the continuation.
+    __device__ bool continues_slowly() const { return (info_ & (info::owner | info::traced)) != 0; }
 #endif
 
     /// Never called: engines of the queue have no host side, but nvcc wants a body, and the kernel's in it.
@@ -596,6 +664,7 @@ public:
     DYNPAR_FUNCTION status wait() {
 #if DYNPAR_ON_DEVICE
         if (depth() >= engine().sync_depth) return fail(operation::wait, status::sync_depth_exceeded);
+        note_wait(depth());
         const unsigned launched = launched_ & block_outcome::count_mask;
         if (own_ == 0 && launched == 0) return status::success;
         if (ensure_own() == 0) return fail(operation::wait, status::out_of_memory);
@@ -681,14 +750,11 @@ private:
         ++launched_;
         return true;
     }
-    __device__ status launch_child(const launch_request& request, const shape& s) {
-        if (const status why = check_shape(s, request.most_threads); why != status::success) return why;
-        if (is_open_to_others(choose_width(s).width, s.blocks.count())) {
-            return counting_record() != 0 ? launch_generally(request, s, own_, 0) : status::out_of_memory;
-        }
-        if (ensure_own() == 0) return status::out_of_memory;
-        const status result = launch_generally(request, s, own_, 0);
-        if (result == status::success) ++launched_;
+    __device__ status launch_child(launch_request& request, const shape& s) {
+        if (const status why = admit(request, s); why != status::success) return why;
+        const arena_index own = request.open_to_others ? counting_record() : ensure_own();
+        const status result = launch_admitted(request, s, own, nullptr);
+        if (result == status::success && !request.open_to_others) ++launched_;
         return result;
     }
     /// The record to count a child on that others may run before this block returns; the child is counted.
@@ -700,7 +766,7 @@ private:
     }
     /// A continuation into a record that nobody else has seen and that has none: two stores.
     __device__ bool continue_simply(const simple_continuation& simple) {
-        if (is_owner() || ensure_own() == 0 || !fresh_) return false;
+        if (continues_slowly() || ensure_own() == 0 || !fresh_) return false;
         fresh_ = false;
         put_continuation(at<grid_record>(own_), simple);
         return true;
@@ -757,6 +823,7 @@ public:
         if (depth() >= engine().sync_depth) {
             return thread_rank_ == 0 ? fail(operation::wait, status::sync_depth_exceeded) : status::sync_depth_exceeded;
         }
+        note_wait(depth());
         if (is_on_warp()) {
             meet(waiting);
             wait_on_warp(grid_, depth(), launched_);
@@ -826,14 +893,11 @@ private:
         ++launched_;
         return true;
     }
-    __device__ status launch_child(const launch_request& request, const shape& s) {
-        if (const status why = check_shape(s, request.most_threads); why != status::success) return why;
-        if (is_open_to_others(choose_width(s).width, s.blocks.count())) {
-            return counting_record() != 0 ? launch_generally(request, s, look(own()), 0) : status::out_of_memory;
-        }
-        if (ensure_own() == 0) return status::out_of_memory;
-        const status result = launch_generally(request, s, look(own()), 0);
-        if (result == status::success) ++launched_;
+    __device__ status launch_child(launch_request& request, const shape& s) {
+        if (const status why = admit(request, s); why != status::success) return why;
+        const arena_index mine = request.open_to_others ? counting_record() : request.needs_record ? ensure_own() : grid_;
+        const status result = launch_admitted(request, s, mine, &own());
+        if (result == status::success && !request.open_to_others) ++launched_;
         return result;
     }
     __device__ arena_index counting_record() {
@@ -846,7 +910,7 @@ private:
     }
     /// The same, for the first of the block's threads that asks.
     __device__ bool continue_simply(const simple_continuation& simple) {
-        if (is_owner() || !is_on_warp() || ensure_own() == 0) return false;
+        if (continues_slowly() || !is_on_warp() || ensure_own() == 0) return false;
         bool is_first = false;
         with_block_lock(this_warp().lock, [&] {
             is_first = this_warp().own_continued == 0;
@@ -920,24 +984,13 @@ private:
     template <class Block>
     static __device__ void enter(Block& block, const wide_task& task) {
         if constexpr (sizeof(payload_type) <= sizeof(wide_arguments)) {
-            if (task.details == 0) {
-                const payload_bytes_of<payload_type, wide_arguments> inside(task.arguments);
-                const payload_type payload = inside.get();
-                call(payload.kernel(), block, payload.arguments);
-                return;
-            }
+            const payload_bytes_of<payload_type, wide_arguments> inside(task.arguments);
+            const payload_type payload = inside.get();
+            call(payload.kernel(), block, payload.arguments);
+        } else {
+            const payload_type payload = *static_cast<const payload_type*>(at<launch_details>(task.details)->arguments());
+            call(payload.kernel(), block, payload.arguments);
         }
-        const launch_details* const details = at<launch_details>(task.details);
-        const payload_type payload = *static_cast<const payload_type*>(details->arguments());
-        const std::uint32_t trace_id = block.thread_rank() == 0 ? details->trace_id : dynpar::grid_record::none;
-        if (trace_id != dynpar::grid_record::none && block.block_rank() == 0) {
-            unsigned processor;
-            asm volatile("mov.u32 %0, %%smid;" : "=r"(processor));
-            engine().trace[trace_id].processor = processor;
-            engine().trace[trace_id].begun = nanoseconds();
-        }
-        call(payload.kernel(), block, payload.arguments);
-        if (trace_id != dynpar::grid_record::none) atomicMax(&engine().trace[trace_id].ended, nanoseconds());
     }
 };
 

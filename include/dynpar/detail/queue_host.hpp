@@ -4,13 +4,15 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <mutex>
 #include <string>
-#include <unordered_map>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,7 @@
 #include "../kernel.hpp"
 #include "../report.hpp"
 #include "failure_table.cuh"
+#include "progress_line.hpp"
 #include "queue_state.cuh"
 
 namespace dynpar {
@@ -32,8 +35,8 @@ struct queue_options : engine_options {
     unsigned worker_blocks = 0;
     /// Threads that the blocks of malleable kernels get, if their shape allows. A warp is cheapest; 1 where every block does little.
     unsigned malleable_threads = 32;
-    /// Device memory in bytes for grids that are alive, their arguments and their scratch memory; 0: 4 GiB, or a quarter of what is
-    /// free if that is less. Over it a run ends with `launch_error`.
+    /// Device memory in bytes for grids that are alive, their arguments and their scratch memory; 0: `limits::heap_bytes`, and where
+    /// that is not given 4 GiB, or a quarter of what is free if that is less. Over it a run ends with `launch_error`.
     std::size_t memory_bytes = 0;
     /// Shared memory in bytes of a worker block, for `block.shared`; a block that needs more has it in device memory.
     unsigned shared_bytes = 16 * 1024;
@@ -93,11 +96,16 @@ private:
     bool refused_ = false;
     bool captured_ = false;
     report report_;                                        // if it was refused
+    clock_pair clocks_before_;                             // only in traced runs, as what follows
+    std::int64_t begun_ = 0;                               // by the host's clock
+    std::int64_t ended_ = 0;                               // likewise; 0: it was over when somebody came to wait for it
+    std::optional<dynpar::trace> trace_;                   // once it is read
 };
 
 class host_side : public std::enable_shared_from_this<host_side> {
 public:
     explicit host_side(const queue_options& options) : options_(options) {
+        check_traceable(options_, "queue");
         int device = 0;
         check(cudaGetDevice(&device), "finding the current device for the queue engine");
         cudaDeviceProp properties{};
@@ -124,8 +132,10 @@ public:
         allocate(free_records_, std::size_t{most_workers_} * records_kept * sizeof(arena_index), "the queue engine's free records");
         allocate(free_pieces_, std::size_t{most_workers_} * pieces_kept * sizeof(arena_index), "the queue engine's free pieces");
         if (options_.trace_grids != 0) {
-            options_.trace_grids = std::min<std::size_t>(options_.trace_grids, dynpar::grid_record::none - 1);
-            allocate(trace_, options_.trace_grids * sizeof(trace_entry), "the trace (engine_options::trace_grids)");
+            options_.trace_grids = std::min(options_.trace_grids, std::size_t{1} << 28);
+            allocate(trace_, sizeof(device_trace), "the trace");
+            allocate(trace_records_, options_.trace_grids * sizeof(device_trace_record), "the trace (engine_options::trace_grids)");
+            clocks_ = std::make_unique<clock_comparison>();
         }
         // Room for a ticket and a gift of every worker, and then as many again.
         ring_slots_ = 1;
@@ -134,14 +144,39 @@ public:
         allocate(block_slots_, ring_slots_ * sizeof(ring_slot), "the queue engine's ring");
         std::size_t free_bytes = 0, all_bytes = 0;
         check(cudaMemGetInfo(&free_bytes, &all_bytes), "asking for free device memory");
-        if (options_.memory_bytes == 0) options_.memory_bytes = std::min(std::size_t{4} << 30, free_bytes / 4);
+        if (options_.memory_bytes == 0) {
+            options_.memory_bytes = options_.limits.heap_bytes.value_or(std::min(std::size_t{4} << 30, free_bytes / 4));
+        }
+        if (options_.memory_bytes < 1024 * unit_bytes) {
+            throw std::invalid_argument("dynpar: queue_options::memory_bytes is too small: give at least 65536");
+        }
+        arena_begin_ = traced_details + static_cast<arena_index>(options_.trace_grids) * traced_details_units;
         // Places are 32 bits, with one bit kept for other uses.
-        arena_units_ = std::min<std::size_t>(options_.memory_bytes / unit_bytes, (std::size_t{1} << 31) - 1);
-        if (arena_units_ < 1024) throw std::invalid_argument("dynpar: queue_options::memory_bytes is too small: give at least 65536");
+        arena_units_ = std::min<std::size_t>(arena_begin_ - 1 + options_.memory_bytes / unit_bytes, (std::size_t{1} << 31) - 1);
         allocate(arena_, arena_units_ * unit_bytes, "the queue engine's memory for grids (queue_options::memory_bytes)");
+        if (options_.limits.heap_bytes) {
+            limit_result heap;
+            heap.name = "heap_bytes";
+            heap.asked = *options_.limits.heap_bytes;
+            heap.got = options_.memory_bytes;
+            heap.device_bytes = static_cast<std::ptrdiff_t>(arena_units_ * unit_bytes);
+            limit_results_.push_back(heap);
+        }
 
         run_control fresh{};
-        fresh.arena_next = 1;  // place 0 stands for nothing
+        fresh.arena_next = arena_begin_;  // place 0 stands for nothing
+        if (trace_) {
+            const auto trace = std::make_unique<device_trace>();
+            trace->capacity = static_cast<unsigned>(options_.trace_grids);
+            trace->records = trace_records_.get();
+            check(cudaMemcpy(trace_.get(), trace.get(), sizeof(device_trace), cudaMemcpyHostToDevice), "preparing the trace");
+        }
+        if (progress_line(options_.progress, "queue").on()) {
+            progress_stream_.reset(make_stream());
+            void* memory = nullptr;
+            check(cudaHostAlloc(&memory, 2 * sizeof(unsigned long long), cudaHostAllocDefault), "allocating host memory for progress");
+            progress_.reset(static_cast<unsigned long long*>(memory));
+        }
         check(cudaMemset(warp_slots_.get(), 0, ring_slots_ * sizeof(ring_slot)), "clearing the queue engine's ring");
         check(cudaMemset(block_slots_.get(), 0, ring_slots_ * sizeof(ring_slot)), "clearing the queue engine's ring");
         check(cudaMemset(failures_.get(), 0, sizeof(failure_table)), "clearing the queue engine's table of failures");
@@ -222,6 +257,12 @@ public:
         if (!run->captured_ && used_ && stream != last_stream_) {
             check(cudaStreamWaitEvent(stream, last_complete_.get(), 0), "ordering a run after the engine's last");
         }
+        if (trace_ && !run->captured_) {
+            if (const auto before = last_traced_.lock()) keep_trace(*before);  // this run writes over it
+            last_traced_ = run;
+            run->clocks_before_ = clocks_->compare(stream_.get());
+            run->begun_ = host_nanoseconds();
+        }
         return run;
     }
 
@@ -231,7 +272,8 @@ public:
         v.failures = failures_.get();
         v.result = run.result_;
         v.trace = trace_.get();
-        v.trace_capacity = static_cast<unsigned>(options_.trace_grids);
+        v.trace_records = trace_records_.get();
+        v.arena_begin = arena_begin_;
         v.arena = arena_.get();
         v.arena_units = arena_units_;
         v.lane_stacks = lane_stacks_.get();
@@ -250,6 +292,7 @@ public:
         v.stack_bytes = static_cast<unsigned>(stack_bytes_);
         v.shared_bytes = (options_.shared_bytes + 15) / 16 * 16;
         v.deadline_nanoseconds = options_.deadline_milliseconds * 1000000;
+        v.attended = v.deadline_nanoseconds != 0 || progress_ != nullptr;
         return v;
     }
 
@@ -280,9 +323,7 @@ public:
 
     report finish(pending_run& run) {
         if (run.refused_) return run.report_;
-        cudaError_t code = cudaSuccess;
-        if (run.complete_) code = cudaEventSynchronize(run.complete_.get());
-        if (code != cudaSuccess) throw_fault(run, code);
+        if (const cudaError_t code = wait_until_complete(run); code != cudaSuccess) throw_fault(run, code);
         if (look_at_finished(run) == 0) {
             throw std::logic_error("dynpar: the run was captured in a graph that has not been replayed, or not been waited for");
         }
@@ -290,7 +331,13 @@ public:
         report result = empty_report();
         result.grids = done.grids;
         result.deepest_nesting = done.deepest;
-        if (trace_) fill_trace(done, result);
+        result.needed.nesting_depth = done.deepest;
+        result.needed.sync_depth = done.deepest_wait;
+        result.needed.live_bytes = done.arena_bytes;
+        if (trace_) {
+            keep_trace(run);
+            if (run.trace_) result.trace = *run.trace_;
+        }
         if (done.failed_calls != 0) {
             failure_table table;
             const auto copy = std::make_unique<failure_table>();
@@ -301,7 +348,7 @@ public:
         if (done.stopped != not_stopped) {
             if (done.abandoned != 0 || result.failures.empty()) {
                 failure f;
-                f.status = done.stopped == deadline_passed ? status::launch_failed : status::out_of_memory;
+                f.status = stop_status(done);
                 f.kernel = "grids that were launched and had not begun (first grid: " + run.kernel_ + ")";
                 f.shape = run.shape_;
                 f.count = std::max<std::uint64_t>(done.abandoned, 1);
@@ -351,7 +398,7 @@ private:
 
     /// A frame of `wait()` is the scheduler's part and the kernel's own; the kernel's is not known, so this is an estimate.
     void set_stack() {
-        constexpr std::size_t bytes_of_a_wait = 768;
+        const std::size_t bytes_of_a_wait = options_.trace_grids != 0 ? 1024 : 768;
         constexpr std::size_t bytes_at_least = 4096;
         sync_depth_ = options_.limits.sync_depth.value_or(limits::default_sync_depth);
         limit_result depth;
@@ -388,45 +435,85 @@ private:
         return r;
     }
 
-    void fill_trace(const run_result& done, report& r) const {
-        const std::size_t count = std::min<std::size_t>(done.traced, options_.trace_grids);
-        std::vector<trace_entry> entries(count);
-        if (count != 0) {
-            check(cudaMemcpy(entries.data(), trace_.get(), count * sizeof(trace_entry), cudaMemcpyDeviceToHost),
-                  "reading the trace of a run");
+    cudaError_t wait_until_complete(pending_run& run) {
+        if (!run.complete_) return cudaSuccess;
+        if (cudaEventQuery(run.complete_.get()) == cudaErrorNotReady) {
+            static_cast<void>(cudaGetLastError());  // it is no error of whoever asks next
+            if (progress_) show_progress(run);
+            const cudaError_t code = cudaEventSynchronize(run.complete_.get());
+            run.ended_ = host_nanoseconds();
+            return code;
         }
-        for (const trace_entry& entry : entries) {
-            dynpar::grid_record grid;
-            grid.id = static_cast<std::uint32_t>(r.trace.grids.size());
-            grid.parent = entry.parent;
-            grid.continues = entry.continues;
-            grid.depth = entry.depth;
-            grid.shape = entry.shape;
-            grid.stream = entry.stream;
-            grid.processor = entry.processor;
-            grid.engine = engine_kind::queue;
-            grid.status = entry.status;
-            const auto since_begin = [&](unsigned long long when, std::uint64_t otherwise) {
-                return when >= done.begun_at ? when - done.begun_at : when == 0 ? otherwise : 0;
-            };
-            grid.launched = since_begin(entry.launched, 0);
-            grid.begun = since_begin(entry.begun, dynpar::grid_record::never);
-            grid.ended = since_begin(entry.ended, dynpar::grid_record::never);
-            grid.kernel.assign(entry.name, entry.name_length);
-            r.trace.grids.push_back(std::move(grid));
+        return cudaEventSynchronize(run.complete_.get());
+    }
+
+    /// Reads the trace of a run, which the next one writes over, when it is complete.
+    void keep_trace(pending_run& run) {
+        if (!run.captured_ && (run.trace_ || !run.complete_)) return;
+        if (wait_until_complete(run) != cudaSuccess) return;  // told by whoever waits for the run
+        const run_result& done = *run.result_;
+        const auto on_device = std::make_unique<device_trace>();
+        check(cudaMemcpy(on_device.get(), trace_.get(), sizeof(device_trace), cudaMemcpyDeviceToHost), "reading the trace");
+        std::vector<device_trace_record> records(std::min<std::size_t>(done.traced, options_.trace_grids));
+        check(cudaMemcpy(records.data(), trace_records_.get(), records.size() * sizeof(device_trace_record), cudaMemcpyDeviceToHost),
+              "reading the trace");
+        if (done.stopped != not_stopped) {
+            for (device_trace_record& record : records) {
+                if (record.status == status::success && record.begun == dynpar::grid_record::never) record.status = stop_status(done);
+            }
         }
-        r.trace.missing = done.traced - count;
-        r.trace.engine = "queue";
-        r.trace.device = device_;
+        dynpar::trace& t = run.trace_.emplace();
+        t.engine = "queue";
+        t.device = device_;
+        t.missing = done.traced - records.size();
+        if (run.captured_) {  // nobody has compared clocks: the device's alone, from the first launch on
+            clock_pair start;
+            if (!records.empty()) start.device = static_cast<std::int64_t>(records[0].launched);
+            add_grids(t, *on_device, records, engine_kind::queue, run.kernel_, run_clock(start, start, 0));
+        } else {
+            const run_clock clock(run.clocks_before_, clocks_->compare(stream_.get()), run.begun_);
+            add_grids(t, *on_device, records, engine_kind::queue, run.kernel_, clock);
+        }
+        for (const dynpar::grid_record& grid : t.grids) {
+            if (grid.ended != dynpar::grid_record::never) t.nanoseconds = std::max(t.nanoseconds, grid.ended);
+        }
+        if (run.ended_ != 0) t.nanoseconds = static_cast<std::uint64_t>(run.ended_ - run.begun_);
+    }
+
+    /// Of grids that never began because the run was stopped.
+    static status stop_status(const run_result& done) {
+        return done.stopped == deadline_passed ? status::launch_failed : status::out_of_memory;
+    }
+
+    /// Until the run is complete. The workers write down now and then how far they are.
+    void show_progress(const pending_run& run) const {
+        using namespace std::chrono_literals;
+        progress_line line(true, "queue");
+        const auto begun = progress_line::clock::now();
+        while (cudaEventQuery(run.complete_.get()) == cudaErrorNotReady) {
+            if (progress_line::clock::now() - begun <= 1s) continue;
+            std::this_thread::sleep_for(1ms);
+            if (!line.due()) continue;
+            unsigned long long* const counters = progress_.get();
+            if (cudaMemcpyAsync(counters, &control_->grids, sizeof(*counters), cudaMemcpyDeviceToHost, progress_stream_.get()) !=
+                    cudaSuccess ||
+                cudaMemcpyAsync(counters + 1, &control_->arena_next, sizeof(*counters), cudaMemcpyDeviceToHost,
+                                progress_stream_.get()) != cudaSuccess ||
+                cudaStreamSynchronize(progress_stream_.get()) != cudaSuccess)
+                break;  // what broke is found by the caller
+            line.show(counters[0], "grids begun", (counters[1] - arena_begin_) * unit_bytes >> 20, "MiB of memory in use");
+        }
+        static_cast<void>(cudaGetLastError());
     }
 
     /// Notes that name this engine's options.
     void explain(report& r) const {
         for (failure& f : r.failures) {
             if (f.status == status::out_of_memory) {
-                f.note = "the memory for grids, " + std::to_string(arena_units_ * unit_bytes) + " bytes, was used up with " +
-                         std::to_string(abandoned_) +
-                         " grids alive; raise queue_options::memory_bytes, or check the recursion's stop condition";
+                f.note = "the memory for grids, " + std::to_string((arena_units_ - arena_begin_ + 1) * unit_bytes) +
+                         " bytes, was used up with " + std::to_string(abandoned_) +
+                         " grids alive; raise queue_options::memory_bytes or limits::heap_bytes (--heap-bytes), or check the recursion's "
+                         "stop condition";
             } else if (f.status == status::invalid_configuration && dynpar::check(f.shape) == status::success) {
                 f.note = "the block is wider than the engine's workers; raise queue_options::block_threads (at most 1024; 512 where the "
                          "kernels are compiled with -rdc=true, unless DYNPAR_QUEUE_MOST_THREADS says more)";
@@ -483,12 +570,16 @@ private:
     std::size_t stack_bytes_ = 0;
     std::size_t ring_slots_ = 0;
     std::size_t arena_units_ = 0;
+    arena_index arena_begin_ = 1;
     std::uint64_t abandoned_ = 0;  // of the last run that was stopped
     std::vector<limit_result> limit_results_;
 
     device_pointer<run_control> control_;
     device_pointer<failure_table> failures_;
-    device_pointer<trace_entry> trace_;
+    device_pointer<device_trace> trace_;                  // null if there is to be none
+    device_pointer<device_trace_record> trace_records_;
+    std::unique_ptr<clock_comparison> clocks_;
+    std::weak_ptr<pending_run> last_traced_;
     device_pointer<lane_task> lane_stacks_;
     device_pointer<wide_task> wide_stacks_;
     device_pointer<wide_task> block_stacks_;
@@ -502,6 +593,8 @@ private:
     cudaStream_t last_stream_ = nullptr;
     bool used_ = false;
 
+    std::unique_ptr<CUstream_st, stream_delete> progress_stream_;      // null if no progress is shown
+    std::unique_ptr<unsigned long long, pinned_delete> progress_;      // two counters
     std::mutex results_mutex_;
     std::vector<std::unique_ptr<run_result, pinned_delete>> results_;
     std::vector<run_result*> free_results_;

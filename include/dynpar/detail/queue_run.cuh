@@ -20,23 +20,11 @@ __device__ __noinline__ inline void begin_worker_block(const engine_view& view) 
 }
 
 /// The first thread of the run: the grid that the host asked for.
-template <class Kernel, class... Args>
-__device__ inline void launch_first_grid(const shape& s, const payload_of<Kernel, Args...>& payload) {
-    if (engine().deadline_nanoseconds != 0 || engine().trace_capacity != 0) put(engine().control->begun_at, nanoseconds());
-    if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
-        if (is_simple(s)) {
-            lane_task task = make_lane_task<Kernel, Args...>(payload);
-            task.grid = make_record(0, 0);
-            task.info = info::owner;
-            if (task.grid == 0 || !push(task)) {
-                report_failure(operation::launch, status::out_of_memory, kernel_name<Kernel>(), 0, s);
-            }
-            return;
-        }
-    }
-    constexpr std::uint32_t none = dynpar::grid_record::none;
-    const status result = launch_generally(make_request<Kernel, Args...>(payload, 0, none, none), s, 0, 0);
-    if (result != status::success) report_failure(operation::launch, result, kernel_name<Kernel>(), 0, s);
+__device__ __noinline__ inline void launch_first_grid(launch_request& request, const shape& s) {
+    if (engine().deadline_nanoseconds != 0) put(engine().control->begun_at, device_nanoseconds());
+    if (engine().trace != nullptr) request.info |= info::traced;
+    if (admit(request, s) != status::success) return;
+    if (const status result = launch_with_record(request, s, 0); result != status::success) lose(request, s, result);
 }
 
 /// Tasks that are left when a run was stopped, of one warp.
@@ -75,14 +63,19 @@ __device__ inline void finish_run() {
         if (board_word(look(control.board[place])).left() > 0) control.abandoned += 1;
     }
     run_result& result = *engine().result;
-    result.begun_at = look(control.begun_at);
-    result.traced = look(control.traced);
+    result.traced = 0;
+    if (engine().trace != nullptr) {
+        result.traced = look(engine().trace->wanted);
+        engine().trace->wanted = 0;
+        engine().trace->streams = 0;
+    }
     result.grids = look(control.grids);
     result.failed_calls = look(engine().failures->failed_calls);
     result.lost_launches = look(engine().failures->lost_launches);
     result.abandoned = look(control.abandoned);
-    result.arena_bytes = look(control.arena_next) * unit_bytes;
+    result.arena_bytes = (look(control.arena_next) - engine().arena_begin) * unit_bytes;
     result.deepest = look(control.deepest);
+    result.deepest_wait = look(control.deepest_wait);
     result.stopped = look(control.stop);
     __threadfence_system();
     result.finished = look(result.finished) + 1;
@@ -92,14 +85,14 @@ __device__ inline void finish_run() {
     for (unsigned place = 0; place < board_places; ++place) {
         control.board[place] = 0;
     }
-    control.arena_next = 1;
+    control.arena_next = engine().arena_begin;
     control.free_batches = 0;
     control.stream_lock = 0;
     control.blocks_left = 0;
     control.deepest = 0;
+    control.deepest_wait = 0;
     control.grids = 0;
     control.abandoned = 0;
-    control.traced = 0;
     control.begun_at = 0;
     control.begun_count = 0;
     for (ring_counters* ring : {&control.warp_ring, &control.block_ring}) {
@@ -116,6 +109,7 @@ __device__ __noinline__ inline void end_worker_block() {
     if (lane_rank() == 0) {
         if (warp.grids != 0) atomicAdd(&control.grids, warp.grids);
         if (warp.deepest != 0) atomicMax(&control.deepest, warp.deepest);
+        if (warp.deepest_wait != 0) atomicMax(&control.deepest_wait, warp.deepest_wait);
         if (run_stopped()) atomicAdd(&control.abandoned, count_abandoned());
     }
     __threadfence();
@@ -143,7 +137,10 @@ __device__ __noinline__ inline void end_worker_block() {
 template <class Kernel, class... Args>
 __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1) resident_grid(engine_view view, shape s, payload_of<Kernel, Args...> payload) {
     begin_worker_block(view);
-    if (blockIdx.x == 0 && threadIdx.x == 0) launch_first_grid<Kernel, Args...>(s, payload);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        launch_request request = make_request<Kernel, Args...>(payload, operation::launch, 0, 0, 0, false);
+        launch_first_grid(request, s);
+    }
     __syncwarp();
     work();
     end_worker_block();

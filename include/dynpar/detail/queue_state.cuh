@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "device_trace.cuh"
 #include "failure_table.cuh"
 #include "queue_task.cuh"
 
@@ -26,28 +27,15 @@ inline constexpr unsigned records_kept = 2048;            // free grid records t
 inline constexpr unsigned pieces_kept = 64;               // free pieces of 256 bytes, likewise
 inline constexpr unsigned record_batch = 511;             // grid records that warps exchange at a time
 
-/// A grid in the trace, as device code writes it.
-struct trace_entry {
-    static constexpr unsigned name_capacity = 96;
-    std::uint32_t parent;
-    std::uint32_t continues;
-    std::uint32_t depth;
-    std::uint32_t stream;
-    std::uint32_t processor;
-    dynpar::status status;
-    unsigned long long launched;  // by the device's clock; 0: never
-    unsigned long long begun;
-    unsigned long long ended;
-    dynpar::shape shape;
-    unsigned name_length;
-    char name[name_capacity];
-};
+/// In the arena of an engine that traces the details of all grids in the trace come first, by number. Nobody gives them back.
+inline constexpr arena_index traced_details = 1;
+inline constexpr unsigned traced_details_units = sizeof(launch_details) / unit_bytes;
 
 /// A kernel that has begun at some depth, for whoever has to look for a fault.
 struct begun_kernel {
     unsigned depth;
     unsigned name_length;
-    char name[trace_entry::name_capacity];
+    char name[trace_name::capacity];
 };
 
 /// What a run tells the host. In pinned host memory.
@@ -62,8 +50,8 @@ struct run_result {
     unsigned long long abandoned;      // grids that had been launched and had not run when the run was stopped
     unsigned long long arena_bytes;    // the most that was taken out of the arena
     unsigned deepest;
+    unsigned deepest_wait;             // plus one
     unsigned stopped;                  // why, see stop_reason
-    unsigned long long begun_at;       // by the device's clock
     unsigned long long traced;         // grids that wanted a place in the trace
     unsigned finished;                 // runs that have written this result
 };
@@ -95,10 +83,10 @@ struct run_control {
     alignas(128) unsigned stream_lock;
     unsigned blocks_left;                                     // worker blocks that have not ended, counted down from 0
     unsigned deepest;
+    unsigned deepest_wait;                                    // plus one
     unsigned long long grids;
     unsigned long long abandoned;
-    unsigned long long begun_at;                              // by the device's clock, nanoseconds
-    unsigned long long traced;
+    unsigned long long begun_at;                              // by the device's clock, nanoseconds; only where there is a deadline
     unsigned begun_count;
     static constexpr unsigned begun_capacity = 256;
     unsigned long long begun[begun_capacity];                 // a hash of kernel and depth; 0: free
@@ -120,8 +108,9 @@ struct engine_view {
     run_control* control;
     failure_table* failures;
     run_result* result;
-    trace_entry* trace;
-    unsigned trace_capacity;     // 0: no trace
+    device_trace* trace;         // null: the run is not traced
+    device_trace_record* trace_records;
+    arena_index arena_begin;     // the first place that is handed out
     unsigned char* arena;
     unsigned long long arena_units;
     lane_task* lane_stacks;
@@ -139,6 +128,7 @@ struct engine_view {
     unsigned stack_bytes;        // of a thread
     unsigned shared_bytes;       // for kernels, of a worker block
     unsigned long long deadline_nanoseconds;  // 0: none
+    bool attended;               // the host wants to hear of the run now and then, or there is a deadline
 };
 
 /// What a warp has at hand.
@@ -177,6 +167,7 @@ struct warp_state {
     unsigned long long ticket;
     unsigned has_ticket;
     unsigned deepest;
+    unsigned deepest_wait;  // plus one
     unsigned long long grids;
 };
 
@@ -270,12 +261,6 @@ __device__ inline void put_in_block(T& place, T value) {
 template <class T>
 __device__ inline T* at(arena_index place) {
     return reinterpret_cast<T*>(engine().arena + static_cast<unsigned long long>(place) * unit_bytes);
-}
-
-__device__ inline unsigned long long nanoseconds() {
-    unsigned long long now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    return now;
 }
 
 /// Ends the run early. The first reason stays.

@@ -22,6 +22,7 @@ struct stream_state {
     unsigned busy;             // a grid of it runs, or it waits for an event
     unsigned open;             // its handle exists
     arena_index next_waiting;
+    unsigned number;           // in the trace
 };
 
 /// What a stream does next: run a grid, mark an event as complete, or wait for one.
@@ -100,9 +101,13 @@ __device__ DYNPAR_NOINLINE inline void advance_stream(arena_index stream) {
     with_lock(engine().control->stream_lock, [&] { advance_locked(stream); });
 }
 
-__device__ inline arena_index open_stream() {
+__device__ __noinline__ inline arena_index open_stream() {
     const arena_index place = allocate(0);
-    if (place != 0) *at<stream_state>(place) = stream_state{0, 0, 0, 1, 0};
+    if (place == 0) return 0;
+    *at<stream_state>(place) = stream_state{0, 0, 0, 1, 0, 0};
+#if !DYNPAR_NO_TRACE
+    if (engine().trace != nullptr) at<stream_state>(place)->number = atomicAdd(&engine().trace->streams, 1u);
+#endif
     return place;
 }
 

@@ -38,6 +38,7 @@ inline constexpr std::uint32_t width_mask = 3u << width_shift;
 inline constexpr std::uint32_t on_lane = 0u << width_shift;   // a lane each block
 inline constexpr std::uint32_t on_warp = 1u << width_shift;   // a warp
 inline constexpr std::uint32_t on_block = 2u << width_shift;  // all warps of a worker block
+inline constexpr std::uint32_t traced = 1u << 31;             // of a traced run; above every depth, so that one comparison sees both
 }  // namespace info
 
 /// Arguments that travel inside a task.
@@ -67,7 +68,7 @@ struct alignas(16) wide_task {
     arena_index grid;
     std::uint32_t info;
     std::uint32_t threads;    // in a block
-    arena_index details;      // shape and arguments, where they do not fit in here; 0: one block, one dimension
+    arena_index details;      // what does not fit in here; 0: one block, one dimension, arguments that fit
     std::uint32_t first;
     std::uint32_t last;
     wide_arguments arguments;
@@ -80,17 +81,17 @@ struct memory_link {
     std::uint32_t size_class;
 };
 
-/// Shape and arguments of a grid that need more room than a task has. In the arena; the arguments follow.
+/// The shape of a grid that a task has no room for. In the arena; arguments that do not fit in a task follow.
 struct alignas(64) launch_details {
     memory_link link;
     dimensions blocks;
     dimensions threads;
     std::uint32_t shared_bytes;
-    std::uint32_t trace_id;      // of this grid, and of its parent; only in runs that are traced
-    std::uint32_t trace_parent;
+    std::uint32_t trace_id;      // of this grid; this and the next only in traced runs
+    wide_entry entry;            // the kernel's own: the task has that of the trace
     wide_task task;              // of all blocks, where the grid is on the board
 
-    DYNPAR_FUNCTION const void* arguments() const { return this + 1; }
+    DYNPAR_FUNCTION void* arguments() { return this + 1; }
 };
 static_assert(sizeof(launch_details) == 128);
 

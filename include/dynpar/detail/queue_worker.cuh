@@ -253,6 +253,12 @@ __device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t
     return done;
 }
 
+/// For every thread that comes to `wait()`.
+__device__ inline void note_wait(std::uint32_t depth) {
+    unsigned& deepest_wait = this_warp().deepest_wait;
+    if (look(deepest_wait) <= depth) atomicMax(&deepest_wait, depth + 1);
+}
+
 /// For a lane in `wait()`: returns when its children, all counted in `own`, are complete.
 __device__ __noinline__ inline void wait_for_children(arena_index own, std::uint32_t depth) {
     do {
@@ -999,10 +1005,15 @@ __device__ inline bool step() {
     return false;
 }
 
+/// One lane, now and then: tells the host how far this warp is, and looks at the clock.
 __device__ inline void check_deadline() {
+    if (!engine().attended) return;
+    warp_state& warp = this_warp();
+    if (warp.grids != 0) atomicAdd(&engine().control->grids, warp.grids);
+    warp.grids = 0;
     if (engine().deadline_nanoseconds == 0) return;
     const unsigned long long begun_at = look(engine().control->begun_at);  // 0: the first worker block has not begun yet
-    if (begun_at != 0 && nanoseconds() - begun_at > engine().deadline_nanoseconds) stop_run(deadline_passed);
+    if (begun_at != 0 && device_nanoseconds() - begun_at > engine().deadline_nanoseconds) stop_run(deadline_passed);
 }
 
 /// Runs `action` on top of a frame whose shallowest waiting block has this depth, and one of whose records is `awaited`. All lanes

@@ -20,12 +20,6 @@
 #include "../launch.cuh"
 #include "../report.hpp"
 
-/// DYNPAR_NO_TRACE, defined as 1, leaves the traced form of every kernel out: half the device code, and engines on a GPU that
-/// refuse to trace. The same in all files of a program.
-#if !defined(DYNPAR_NO_TRACE)
-#define DYNPAR_NO_TRACE 0
-#endif
-
 #if !DYNPAR_HAS_DEVICE_LAUNCH
 #error "dynpar: the cdp engine needs relocatable device code: compile with -rdc=true and link cudadevrt, or use dynpar::dynpar"
 #endif
@@ -56,7 +50,7 @@ __global__ void cdp_free_scratch(cdp_scratch* first, Grid* blocks) {
 
 /// The same in a traced run.
 template <class Grid>
-__global__ void cdp_free_scratch_traced(cdp_scratch* first, Grid* blocks, cdp_trace* trace) {
+__global__ void cdp_free_scratch_traced(cdp_scratch* first, Grid* blocks, device_trace* trace) {
     unsigned long long bytes = blocks != nullptr ? sizeof(Grid) : 0;
     for (cdp_scratch* piece = first; piece != nullptr; piece = piece->next) bytes += piece->bytes;
     trace_memory_freed(*trace, bytes);
@@ -390,7 +384,7 @@ private:
             if (block_rank() == 0) register_grid();
             if constexpr (Traced) {
                 if (grid_.id != grid_record::none) {
-                    detail::cdp_trace_record& record = grid_.run->trace->records[grid_.id];
+                    detail::device_trace_record& record = grid_.run->trace->records[grid_.id];
                     atomicMin(&record.begun, detail::device_nanoseconds());
                     if (block_rank() == 0) record.processor = detail::multiprocessor();
                 }
@@ -408,7 +402,7 @@ private:
         if (*static_cast<volatile unsigned long long*>(&run.last_begun_hash[place]) != hash) {
             run.last_begun_hash[place] = hash;
             detail::cdp_last_begun& entry = run.last_begun[place];
-            const unsigned length = kernel_.length < detail::cdp_name::capacity ? kernel_.length : detail::cdp_name::capacity;
+            const unsigned length = kernel_.length < detail::trace_name::capacity ? kernel_.length : detail::trace_name::capacity;
 #pragma unroll 1
             for (unsigned i = 0; i < length; ++i) entry.name[i] = kernel_.begin[i];
             entry.length = length;
@@ -513,7 +507,7 @@ private:
         if constexpr (Traced) {
             const bool continues = o == operation::then;
             child.parent = continues ? grid_.parent : grid_.id;
-            const detail::cdp_traced_launch launch{kernel_name<Kernel>(), child.parent, continues ? grid_.id : grid_record::none,
+            const detail::traced_launch launch{kernel_name<Kernel>(), child.parent, continues ? grid_.id : grid_record::none,
                                                    stream_number, depth, why, s};
             child.id = detail::trace_launch(grid_.run->trace, &launch);
             if (child.blocks != nullptr) detail::trace_memory_taken(*grid_.run->trace, sizeof(detail::cdp_blocks));
@@ -676,12 +670,7 @@ public:
 
 private:
     static const cdp_options& check_options(const cdp_options& options) {
-#if DYNPAR_NO_TRACE
-        if (options.trace_grids != 0) {
-            throw std::invalid_argument("dynpar: the cdp engine cannot trace: this program was built with DYNPAR_NO_TRACE; build it "
-                                        "without, or ask for no trace");
-        }
-#endif
+        detail::check_traceable(options, name);
         return options;
     }
 

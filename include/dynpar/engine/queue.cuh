@@ -17,6 +17,7 @@
 #include "../detail/cuda_memory.hpp"
 #include "../detail/queue_host.hpp"
 #include "../detail/queue_run.cuh"
+#include "../detail/run_range.hpp"
 #include "../engine_options.hpp"
 #include "../report.hpp"
 
@@ -63,12 +64,14 @@ public:
     /// The same, but calls that failed are left to the caller: they are in the report.
     template <class Kernel, class... Args>
     report try_run(Kernel kernel, const shape& s, Args... args) {
+        const detail::run_range range(name, kernel_name<Kernel>());
         return enqueue(host_->stream(), kernel, s, args...).wait();
     }
 
     /// Begins a run in stream order and returns at once. Runs of one engine follow one another, also from different streams; for
     /// runs side by side make several engines and give each fewer `worker_blocks`. While the stream is being captured the run
     /// becomes part of the graph; the handle then says what the latest replay did, after the graph's stream has been waited for.
+    /// Where runs are traced it waits for the engine's run before, whose trace is read first.
     template <class Kernel, class... Args>
     queue_handle enqueue(cudaStream_t stream, Kernel kernel, const shape& s, Args... args) {
         namespace queue = detail::queue;

@@ -1,0 +1,169 @@
+// What a traced run on a GPU writes down, and what the host makes of it. Kernels that are not traced know nothing of it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "../engine_options.hpp"
+#include "../kernel.hpp"
+#include "../shape.hpp"
+#include "../status.hpp"
+#include "../trace.hpp"
+#include "device_clock.cuh"
+
+namespace dynpar {
+namespace detail {
+
+/// A kernel's name, where the host can look it up by the key that records carry.
+struct trace_name {
+    static constexpr unsigned capacity = 96;
+    unsigned long long key;  // 0: free
+    unsigned length;
+    char name[capacity];
+};
+
+/// A grid in the trace, as device code writes it. Times are %globaltimer's.
+struct device_trace_record {
+    unsigned long long name;      // the key of its kernel's name; 0: the run's first kernel
+    unsigned long long launched;
+    unsigned long long begun;     // atomicMin over the blocks
+    unsigned long long ended;     // atomicMax over the blocks; 0: not ended
+    unsigned parent;
+    unsigned continues;
+    unsigned stream;
+    unsigned depth;
+    unsigned processor;
+    dynpar::status status;
+    bool frees_scratch;  // by a tail launch of its own, which is a pending launch as well
+    dynpar::shape shape;
+};
+
+/// The trace of a run, in device memory.
+struct device_trace {
+    unsigned capacity;
+    device_trace_record* records;
+    unsigned long long wanted;  // grids that wanted a record
+    unsigned streams;
+    unsigned deepest_wait;      // plus one
+    unsigned long long live_bytes;
+    unsigned long long most_live_bytes;
+    static constexpr unsigned names_capacity = 256;
+    trace_name names[names_capacity];
+};
+
+/// For an engine's constructor: throws `std::invalid_argument` if a trace is asked for that the program cannot give.
+inline void check_traceable(const engine_options& options, const char* engine) {
+#if DYNPAR_NO_TRACE
+    if (options.trace_grids != 0) {
+        throw std::invalid_argument(std::string("dynpar: the ") + engine +
+                                    " engine cannot trace: this program was built with DYNPAR_NO_TRACE; build it without, or ask for no trace");
+    }
+#else
+    static_cast<void>(options);
+    static_cast<void>(engine);
+#endif
+}
+
+/// Fills in the grids of a trace and how many are missing. `root`: the name of the run's first kernel.
+inline void add_grids(trace& t, const device_trace& from, const std::vector<device_trace_record>& records, engine_kind engine,
+                      const std::string& root, const run_clock& clock) {
+    std::unordered_map<unsigned long long, std::string> names{{0, root}};
+    for (const trace_name& name : from.names) {
+        if (name.key != 0) names.emplace(name.key, std::string(name.name, name.length));
+    }
+    t.grids.resize(records.size());
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        const device_trace_record& record = records[i];
+        grid_record& grid = t.grids[i];
+        grid.id = static_cast<std::uint32_t>(i);
+        grid.parent = record.parent;
+        grid.continues = record.continues;
+        grid.stream = record.stream;
+        grid.depth = record.depth;
+        grid.processor = record.processor;
+        grid.engine = engine;
+        grid.status = record.status;
+        grid.shape = record.shape;
+        const auto name = names.find(record.name);
+        grid.kernel = name != names.end() ? name->second : "(a kernel whose name found no room)";
+        grid.launched = i == 0 ? 0 : clock(record.launched);
+        if (record.begun != grid_record::never) grid.begun = clock(record.begun);
+        if (record.ended != 0) grid.ended = clock(record.ended);
+    }
+    t.clock_error = clock.error();
+}
+
+#if defined(__CUDACC__)
+
+__device__ inline unsigned multiprocessor() {
+    unsigned number;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
+    return number;
+}
+
+/// Makes the name known to the host; its key, which is where it lies.
+__device__ inline unsigned long long keep_name(device_trace& trace, text kernel) {
+    const unsigned long long key = reinterpret_cast<unsigned long long>(kernel.begin);
+#pragma unroll 1
+    for (unsigned probe = 0; probe < device_trace::names_capacity; ++probe) {
+        trace_name& name = trace.names[(key / 8 + probe) % device_trace::names_capacity];
+        if (name.key == key) break;  // perhaps out of the first-level cache: a key that is there stays
+        const unsigned long long found = atomicCAS(&name.key, 0ull, key);
+        if (found == 0) {
+            name.length = kernel.length < trace_name::capacity ? kernel.length : trace_name::capacity;
+#pragma unroll 1
+            for (unsigned i = 0; i < name.length; ++i) name.name[i] = kernel.begin[i];
+        }
+        if (found == 0 || found == key) break;
+    }
+    return key;
+}
+
+/// What is to be written down of one launch.
+struct traced_launch {
+    text kernel;
+    unsigned parent;
+    unsigned continues;
+    unsigned stream;
+    unsigned depth;
+    dynpar::status status;
+    dynpar::shape shape;
+};
+
+/// Writes the record of a launch; its place, or none if there was no room. By address, and not inlined, for the same reason as
+/// `add_failure`: a kernel with 1024 threads must have room for its registers.
+__device__ __noinline__ inline unsigned trace_launch(device_trace* trace, const traced_launch* launch) {
+    const unsigned long long place = atomicAdd(&trace->wanted, 1ull);  // long on its way: meanwhile the name is looked up
+    const unsigned long long name = keep_name(*trace, launch->kernel);
+    if (place >= trace->capacity) return grid_record::none;
+    device_trace_record* const record = &trace->records[place];
+    record->name = name;
+    record->begun = grid_record::never;
+    record->ended = 0;
+    record->parent = launch->parent;
+    record->continues = launch->continues;
+    record->stream = launch->stream;
+    record->depth = launch->depth;
+    record->processor = grid_record::none;
+    record->status = launch->status;
+    record->frees_scratch = false;
+    record->shape = launch->shape;
+    record->launched = device_nanoseconds();
+    return static_cast<unsigned>(place);
+}
+
+__device__ inline void trace_memory_taken(device_trace& trace, unsigned long long bytes) {
+    atomicMax(&trace.most_live_bytes, atomicAdd(&trace.live_bytes, bytes) + bytes);
+}
+
+__device__ inline void trace_memory_freed(device_trace& trace, unsigned long long bytes) { atomicAdd(&trace.live_bytes, 0 - bytes); }
+
+#endif
+
+}  // namespace detail
+}  // namespace dynpar

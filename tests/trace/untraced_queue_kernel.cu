@@ -1,0 +1,21 @@
+// A kernel that uses all of a block that the trace knows of, on the queue engine. See untraced_queue_kernel.cmake.
+#include <dynpar/engine/queue.cuh>
+
+struct everything {
+    static constexpr const char* name = "everything";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, int level) const {
+        int* const memory = block.template scratch<int>(4);
+        if (level == 0 || memory == nullptr) return;
+        auto stream = block.make_stream();
+        block.launch(stream, *this, dynpar::shape(2, 32), level - 1);
+        block.launch(*this, dynpar::shape(1, 1), level - 1);
+        block.launch(*this, dynpar::shape(1, 32), level - 1);
+        block.launch(*this, dynpar::shape(2, 64), level - 1);
+        block.then(*this, dynpar::shape(1, 1), level - 1);
+        block.then(*this, dynpar::shape(2, 32), level - 1);
+        block.wait();
+    }
+};
+
+dynpar::report run(dynpar::queue_engine& engine) { return engine.run(everything{}, dynpar::shape(1, 32), 3); }
