@@ -41,7 +41,6 @@ void measure_run(table& t, dynpar::cdp_engine& engine, const char* work, const c
 void measure_cdp_engine(table& t) {
     dynpar::limits limits;
     limits.pending_launches = pending_launches;
-    limits.heap_bytes = std::size_t{256} << 20;  // for the scratch memory of fib
     const dynpar::scoped_limits raised(limits);
     dynpar::cdp_engine engine;
     const auto counted = [](std::uint64_t grids) { return [grids](const run_facts& f) { return f.grids == grids; }; };
