@@ -28,7 +28,8 @@ void measure_cub(table& t) {
         c.form = "DeviceReduce::Sum";
         c.prepare = [&] { fill(sum, 0xff); };
         c.start = [&] {
-            dynpar::check(cub::DeviceReduce::Sum(memory.data(), bytes, numbers.data(), sum.data(), count, stream), "launching CUB's sum");
+            dynpar::check(cub::DeviceReduce::Sum(memory.data(), bytes, numbers.data(), sum.data(), count, stream),
+                          "launching CUB's sum");
             return nothing_to_say;
         };
         c.is_right = [&](const run_facts&) { return sum.to_vector()[0] == expected; };

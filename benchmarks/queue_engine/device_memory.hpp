@@ -32,7 +32,8 @@ void fill(const dynpar::buffer<T>& there, int byte) {
 }
 template <class T>
 void copy(const dynpar::buffer<T>& to, const dynpar::buffer<T>& from) {
-    dynpar::check(cudaMemcpy(to.data(), from.data(), to.size() * sizeof(T), cudaMemcpyDeviceToDevice), "copying on the device");
+    dynpar::check(cudaMemcpy(to.data(), from.data(), to.size() * sizeof(T), cudaMemcpyDeviceToDevice),
+                  "copying on the device");
 }
 
 /// The numbers of a recursive sum, which the kernels overwrite, and a sum for each block.

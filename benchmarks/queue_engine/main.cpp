@@ -34,7 +34,8 @@ bool parse(int argc, char** argv, options& o) {
     for (int i = 1; i < argc; ++i) {
         const std::string name = argv[i];
         if (name == "--help" || name == "-h") return false;
-        if (name != "--runs" && name != "--only" && name != "--json") throw std::invalid_argument("unknown argument " + name + "; see --help");
+        if (name != "--runs" && name != "--only" && name != "--json")
+            throw std::invalid_argument("unknown argument " + name + "; see --help");
         if (i + 1 == argc) throw std::invalid_argument(name + " lacks its value; see --help");
         const std::string value = argv[++i];
         if (name == "--runs") {
@@ -93,7 +94,8 @@ std::vector<goal> goals_of(const table& t) {
         {"gpuRecursiveReduce, 2^24, against plain CDP2, default stream", "times", 400, 1000, true,
          ratio(milliseconds(work::reduce_24, by::plain_cdp2, "default stream"), queue(work::reduce_24, "malleable"))},
         {"gpuRecursiveReduce2, 2^20, against plain CDP2, fire and forget", "times", 1, 3, true,
-         ratio(milliseconds(work::reduce2_20, by::plain_cdp2, "fire and forget"), queue(work::reduce2_20, "malleable"))},
+         ratio(milliseconds(work::reduce2_20, by::plain_cdp2, "fire and forget"),
+               queue(work::reduce2_20, "malleable"))},
         {"sum with a cut-off, 2^28, against cub::DeviceReduce", "times", 0.8, 0.97, true,
          ratio(milliseconds(work::cutoff_28, by::cub, "DeviceReduce::Sum"), cutoff)},
         {"fib(40), no cut-off, a lane each", "ms", 90, 50, false, queue(work::fib_40, "then")},
@@ -111,7 +113,9 @@ void print(const std::vector<goal>& goals) {
     for (const goal& g : goals) {
         if (!g.reached) continue;
         std::printf("%-64s %-10s %10.5g %10.5g %10.5g  %s\n", g.work, g.unit, g.must, g.aim, *g.reached,
-                    g.reaches(g.aim) ? "aim" : g.reaches(g.must) ? "must" : "missed");
+                    g.reaches(g.aim)    ? "aim"
+                    : g.reaches(g.must) ? "must"
+                                        : "missed");
     }
 }
 
@@ -137,7 +141,8 @@ json to_json(const row& r) {
     return j;
 }
 
-void write(const table& t, const std::vector<goal>& goals, const cudaDeviceProp& properties, const std::string& command) {
+void write(const table& t, const std::vector<goal>& goals, const cudaDeviceProp& properties,
+           const std::string& command) {
     int driver = 0;
     int runtime = 0;
     dynpar::check(cudaDriverGetVersion(&driver), "asking for the driver's version");
@@ -156,8 +161,14 @@ void write(const table& t, const std::vector<goal>& goals, const cudaDeviceProp&
     for (const row& r : t.rows()) record["results"].push_back(to_json(r));
     for (const goal& g : goals) {
         if (!g.reached) continue;
-        record["goals"].push_back({{"work", g.work}, {"unit", g.unit}, {"must", g.must}, {"aim", g.aim}, {"reached", *g.reached},
-                                   {"verdict", g.reaches(g.aim) ? "aim" : g.reaches(g.must) ? "must" : "missed"}});
+        record["goals"].push_back({{"work", g.work},
+                                   {"unit", g.unit},
+                                   {"must", g.must},
+                                   {"aim", g.aim},
+                                   {"reached", *g.reached},
+                                   {"verdict", g.reaches(g.aim)    ? "aim"
+                                               : g.reaches(g.must) ? "must"
+                                                                   : "missed"}});
     }
     std::ofstream file(t.asked().json);
     file << record.dump(1) << '\n';
@@ -168,14 +179,15 @@ int benchmark(const options& o, const std::string& command) {
     int device_count = 0;
     const cudaError_t found = cudaGetDeviceCount(&device_count);
     if (found != cudaSuccess || device_count == 0) {
-        std::fprintf(stderr, "queue_engine_benchmark: needs a GPU: there is none to use (%s); run it on a machine with one\n",
+        std::fprintf(stderr,
+                     "queue_engine_benchmark: needs a GPU: there is none to use (%s); run it on a machine with one\n",
                      cudaGetErrorString(found));
         return 2;
     }
     cudaDeviceProp properties{};
     dynpar::check(cudaGetDeviceProperties(&properties, 0), "asking for the GPU's name");
-    std::printf("%s; medians of up to %u runs by events; queue engine compiled %s relocatable device code\n", properties.name, o.runs,
-                queue_rows_are_relocatable() ? "with" : "without");
+    std::printf("%s; medians of up to %u runs by events; queue engine compiled %s relocatable device code\n",
+                properties.name, o.runs, queue_rows_are_relocatable() ? "with" : "without");
     table t(o);
     // The device runtime first: the queue engine sets the stack of a thread, and it stays.
     measure_plain_cdp2(t);

@@ -59,9 +59,11 @@ __global__ void gpu_recursive_reduce2(int* numbers, int* sums, unsigned stride, 
     mine[threadIdx.x] += mine[threadIdx.x + stride];
     if (threadIdx.x != 0 || blockIdx.x != 0) return;
     if constexpr (Launched == way::fire_and_forget) {
-        gpu_recursive_reduce2<Launched><<<gridDim.x, stride / 2, 0, cudaStreamFireAndForget>>>(numbers, sums, stride / 2, dim);
+        gpu_recursive_reduce2<Launched>
+            <<<gridDim.x, stride / 2, 0, cudaStreamFireAndForget>>>(numbers, sums, stride / 2, dim);
     } else {
-        gpu_recursive_reduce2<Launched><<<gridDim.x, stride / 2, 0, cudaStreamTailLaunch>>>(numbers, sums, stride / 2, dim);
+        gpu_recursive_reduce2<Launched>
+            <<<gridDim.x, stride / 2, 0, cudaStreamTailLaunch>>>(numbers, sums, stride / 2, dim);
     }
 }
 
@@ -86,8 +88,8 @@ void measure_counted(table& t, const char* work, std::uint64_t grids, const std:
     t.measure(c);
 }
 
-void measure_sum(table& t, const char* work, std::size_t count, const char* form, std::uint64_t grids, unsigned most_runs,
-                 const std::function<void(const blocks_to_add&)>& launch) {
+void measure_sum(table& t, const char* work, std::size_t count, const char* form, std::uint64_t grids,
+                 unsigned most_runs, const std::function<void(const blocks_to_add&)>& launch) {
     if (!t.wants(work)) return;
     const blocks_to_add data(count);
     contender c;
@@ -122,19 +124,22 @@ void measure_plain_cdp2(table& t) {
     constexpr unsigned levels = 9;  // 512 numbers are halved until 2 are left
     measure_sum(t, work::reduce_20, 1u << 20, "fire and forget", 1 + (1u << 20) / block_size * (levels - 1), 0,
                 [&](const blocks_to_add& d) {
-                    gpu_recursive_reduce<way::fire_and_forget><<<d.blocks(), block_size, 0, stream>>>(d.numbers(), d.sums(), block_size);
+                    gpu_recursive_reduce<way::fire_and_forget>
+                        <<<d.blocks(), block_size, 0, stream>>>(d.numbers(), d.sums(), block_size);
                 });
     // With fire and forget 2^24 loses launches, at any limit that could be set: its sum is wrong.
     measure_sum(t, work::reduce_24, 1u << 24, "default stream", 1 + (1u << 24) / block_size * (levels - 1), 3,
                 [&](const blocks_to_add& d) {
-                    gpu_recursive_reduce<way::default_stream><<<d.blocks(), block_size, 0, stream>>>(d.numbers(), d.sums(), block_size);
+                    gpu_recursive_reduce<way::default_stream>
+                        <<<d.blocks(), block_size, 0, stream>>>(d.numbers(), d.sums(), block_size);
                 });
     measure_sum(t, work::reduce2_20, 1u << 20, "fire and forget", levels, 0, [&](const blocks_to_add& d) {
         gpu_recursive_reduce2<way::fire_and_forget>
             <<<d.blocks(), block_size / 2, 0, stream>>>(d.numbers(), d.sums(), block_size / 2, block_size);
     });
     measure_sum(t, work::reduce2_20, 1u << 20, "tail launch", levels, 0, [&](const blocks_to_add& d) {
-        gpu_recursive_reduce2<way::tail><<<d.blocks(), block_size / 2, 0, stream>>>(d.numbers(), d.sums(), block_size / 2, block_size);
+        gpu_recursive_reduce2<way::tail>
+            <<<d.blocks(), block_size / 2, 0, stream>>>(d.numbers(), d.sums(), block_size / 2, block_size);
     });
 }
 

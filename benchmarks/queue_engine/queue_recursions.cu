@@ -13,9 +13,12 @@ void measure_queue_recursions(table& t) {
         const dynpar::buffer<number> result = on_device<number>(1);
         const auto forget = [&] { fill(result, 0xff); };
         const auto is_fib = [&](int n, bool waits) {
-            return [&, n, waits](const run_facts& f) { return result.to_vector()[0] == expected(n) && f.grids == grids(n, waits); };
+            return [&, n, waits](const run_facts& f) {
+                return result.to_vector()[0] == expected(n) && f.grids == grids(n, waits);
+            };
         };
-        const std::pair<const char*, int> sizes[] = {{work::fib_2, 2}, {work::fib_15, 15}, {work::fib_30, 30}, {work::fib_40, 40}};
+        const std::pair<const char*, int> sizes[] = {
+            {work::fib_2, 2}, {work::fib_15, 15}, {work::fib_30, 30}, {work::fib_40, 40}};
         for (const auto& [name, n] : sizes) {
             measure_run(t, engine, name, "then", forget, is_fib(n, false), 0, fib{}, shape(1, 1), result.data(), n);
         }
@@ -28,8 +31,8 @@ void measure_queue_recursions(table& t) {
         dynpar::queue_engine waiting(options);
         measure_run(
             t, waiting, work::fib_30, "wait", [&] { fill(result, 0xff); },
-            [&](const run_facts& f) { return result.to_vector()[0] == expected(30) && f.grids == grids(30, true); }, 3, fib_wait{},
-            shape(1, 1), result.data(), 30);
+            [&](const run_facts& f) { return result.to_vector()[0] == expected(30) && f.grids == grids(30, true); }, 3,
+            fib_wait{}, shape(1, 1), result.data(), 30);
     }
     {
         using namespace queens;
@@ -39,11 +42,12 @@ void measure_queue_recursions(table& t) {
             int rows;
             int serial_rows;
         };
-        for (const auto& [name, rows, serial_rows] : {size{work::queens_8, 8, 0}, size{work::queens_14, 14, 0}, size{work::queens_16, 16, 9}}) {
+        for (const auto& [name, rows, serial_rows] :
+             {size{work::queens_8, 8, 0}, size{work::queens_14, 14, 0}, size{work::queens_16, 16, 9}}) {
             measure_run(
                 t, engine, name, "", [&] { fill(solutions, 0); },
-                [&, n = rows](const run_facts&) { return solutions.to_vector()[0] == expected(n); }, 0, place_queen{solutions.data()},
-                shape(1, 1), empty_board(rows, serial_rows));
+                [&, n = rows](const run_facts&) { return solutions.to_vector()[0] == expected(n); }, 0,
+                place_queen{solutions.data()}, shape(1, 1), empty_board(rows, serial_rows));
         }
     }
 }

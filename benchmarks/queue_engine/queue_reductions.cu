@@ -15,8 +15,9 @@ void measure_queue_reductions(table& t) {
         const blocks_to_add d(std::size_t{1} << power);
         const auto prepare = [&] { d.prepare(); };
         measure_run(
-            t, engine, name, "malleable", prepare, [&](const run_facts&) { return d.sums_are_right(); }, 0, recursive_reduce_malleable{},
-            shape(d.blocks(), at_most(block_size / 2)), d.numbers(), d.sums(), block_size);
+            t, engine, name, "malleable", prepare, [&](const run_facts&) { return d.sums_are_right(); }, 0,
+            recursive_reduce_malleable{}, shape(d.blocks(), at_most(block_size / 2)), d.numbers(), d.sums(),
+            block_size);
         if (power != 20) continue;
         measure_run(
             t, engine, name, "exact, sums added", prepare, [&](const run_facts&) { return d.total_is_right(); }, 0,
@@ -34,12 +35,13 @@ void measure_queue_reductions(table& t) {
     if (t.wants(work::cutoff_28)) {
         const blocks_to_add d(most_to_add);
         const auto prepare = [&] { d.prepare(); };
-        const std::pair<const char*, unsigned> cutoffs[] = {{"cut-off 2^13", 1u << 13}, {"cut-off 2^14", 1u << 14}, {"cut-off 2^15", 1u << 15}};
+        const std::pair<const char*, unsigned> cutoffs[] = {
+            {"cut-off 2^13", 1u << 13}, {"cut-off 2^14", 1u << 14}, {"cut-off 2^15", 1u << 15}};
         for (const auto& [form, cutoff] : cutoffs) {
             measure_run(
                 t, engine, work::cutoff_28, form, prepare, [&](const run_facts&) { return d.total_is_right(); }, 0,
-                recursive_reduce_cutoff{}, recursive_reduce_cutoff::shape_for(1, cutoff), d.source(), static_cast<unsigned>(most_to_add),
-                cutoff, d.total());
+                recursive_reduce_cutoff{}, recursive_reduce_cutoff::shape_for(1, cutoff), d.source(),
+                static_cast<unsigned>(most_to_add), cutoff, d.total());
         }
     }
 }

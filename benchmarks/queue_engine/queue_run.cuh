@@ -16,8 +16,9 @@ namespace queue_benchmark {
 
 /// A row of the queue engine. Throws `launch_error` if a launch was lost. `most_runs`: see `contender`.
 template <class Kernel, class... Args>
-void measure_run(table& t, dynpar::queue_engine& engine, const char* work, const char* form, std::function<void()> prepare,
-                 std::function<bool(const run_facts&)> is_right, unsigned most_runs, Kernel kernel, const dynpar::shape& s, Args... args) {
+void measure_run(table& t, dynpar::queue_engine& engine, const char* work, const char* form,
+                 std::function<void()> prepare, std::function<bool(const run_facts&)> is_right, unsigned most_runs,
+                 Kernel kernel, const dynpar::shape& s, Args... args) {
     contender c;
     c.work = work;
     c.engine = by::queue_engine;

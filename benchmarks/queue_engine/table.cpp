@@ -13,15 +13,16 @@ namespace queue_benchmark {
 std::string row::judgement() const {
     if (facts.lost_launches != 0) return std::to_string(facts.lost_launches) + " launches lost, and reported";
     if (wrong_runs == 0) return "right";
-    return "WRONG in " + std::to_string(wrong_runs) + " of " + std::to_string(runs) + (may_be_wrong ? ", which nobody reported" : "");
+    return "WRONG in " + std::to_string(wrong_runs) + " of " + std::to_string(runs) +
+           (may_be_wrong ? ", which nobody reported" : "");
 }
 
 table::table(options o) : options_(std::move(o)) {
     dynpar::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
     dynpar::check(cudaEventCreate(&begin_), "making an event");
     dynpar::check(cudaEventCreate(&end_), "making an event");
-    std::printf("%-62s %-13s %-20s %12s %10s %22s %5s %9s  %s\n", "work", "by", "form", "grids", "median ms", "quartiles", "runs", "M grids/s",
-                "result");
+    std::printf("%-62s %-13s %-20s %12s %10s %22s %5s %9s  %s\n", "work", "by", "form", "grids", "median ms",
+                "quartiles", "runs", "M grids/s", "result");
 }
 
 table::~table() {
@@ -63,9 +64,9 @@ void table::measure(const contender& c) {
     }
     r.runs = static_cast<unsigned>(times.size());
     r.milliseconds = benchmarks::spread_of(times);
-    std::printf("%-62s %-13s %-20s %12llu %10.4f (%9.4f ..%9.4f) %5u %9.1f  %s\n", r.work.c_str(), r.engine.c_str(), r.form.c_str(),
-                static_cast<unsigned long long>(r.facts.grids), r.milliseconds.median, r.milliseconds.low, r.milliseconds.high, r.runs,
-                r.tasks_per_second() * 1e-6, r.judgement().c_str());
+    std::printf("%-62s %-13s %-20s %12llu %10.4f (%9.4f ..%9.4f) %5u %9.1f  %s\n", r.work.c_str(), r.engine.c_str(),
+                r.form.c_str(), static_cast<unsigned long long>(r.facts.grids), r.milliseconds.median,
+                r.milliseconds.low, r.milliseconds.high, r.runs, r.tasks_per_second() * 1e-6, r.judgement().c_str());
     std::fflush(stdout);
     rows_.push_back(r);
 }
@@ -78,8 +79,9 @@ const row* table::find(const std::string& work, const std::string& engine, const
 }
 
 bool table::all_right() const {
-    return std::all_of(rows_.begin(), rows_.end(),
-                       [](const row& r) { return r.may_be_wrong || (r.wrong_runs == 0 && r.facts.lost_launches == 0); });
+    return std::all_of(rows_.begin(), rows_.end(), [](const row& r) {
+        return r.may_be_wrong || (r.wrong_runs == 0 && r.facts.lost_launches == 0);
+    });
 }
 
 const std::vector<int>& numbers_to_add() {

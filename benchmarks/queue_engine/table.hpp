@@ -41,12 +41,13 @@ struct contender {
     std::string work;
     std::string engine;
     std::string form;
-    std::function<void()> prepare;                           ///< before each run, not timed; may be empty
-    std::function<std::function<run_facts()>()> start;       ///< puts a run into the table's stream, or does all of it; what it
-                                                             ///< returns is called when the stream has come to the run's end
-    std::function<bool(const run_facts&)> is_right;          ///< after each run
-    unsigned most_runs = 0;                                  ///< of those that take long; 0: as many as are asked for
-    bool may_be_wrong = false;                               ///< nobody promises that it is right: reported, and no failure
+    std::function<void()> prepare;  ///< before each run, not timed; may be empty
+    std::function<std::function<run_facts()>()>
+        start;                                       ///< puts a run into the table's stream, or does all of it; what it
+                                                     ///< returns is called when the stream has come to the run's end
+    std::function<bool(const run_facts&)> is_right;  ///< after each run
+    unsigned most_runs = 0;                          ///< of those that take long; 0: as many as are asked for
+    bool may_be_wrong = false;                       ///< nobody promises that it is right: reported, and no failure
 
     std::string name() const { return work + ", " + engine + (form.empty() ? "" : ", " + form); }
 };
@@ -138,10 +139,9 @@ inline constexpr const char* sort = "sort of 50,000,000 ints";
 inline constexpr const char* work_tree_lane = "tree with join and work, depth 22, a lane each";
 inline constexpr const char* work_tree_wide = "tree with join and work, depth 22, at most 256 threads each";
 inline constexpr const char* all[] = {
-    empty_task, tree_14, tree_22_lane, tree_22_warp, tree_29, tree_64,
-    many_64, reduce_20, reduce_24, reduce2_20, cutoff_28, fib_2,
-    fib_15, fib_30, fib_40, queens_8, queens_14, queens_16,
-    sort, work_tree_lane, work_tree_wide,
+    empty_task, tree_14,   tree_22_lane, tree_22_warp, tree_29, tree_64,        many_64,
+    reduce_20,  reduce_24, reduce2_20,   cutoff_28,    fib_2,   fib_15,         fib_30,
+    fib_40,     queens_8,  queens_14,    queens_16,    sort,    work_tree_lane, work_tree_wide,
 };
 }  // namespace work
 
@@ -149,10 +149,10 @@ inline constexpr const char* all[] = {
 
 inline constexpr unsigned block_size = 512;  ///< numbers of a block of gpuRecursiveReduce
 inline constexpr std::size_t most_to_add = std::size_t{1} << 28;
-const std::vector<int>& numbers_to_add();               ///< `most_to_add` of them, 0 to 15
-long long sum_of_first(std::size_t count);              ///< of those
+const std::vector<int>& numbers_to_add();   ///< `most_to_add` of them, 0 to 15
+long long sum_of_first(std::size_t count);  ///< of those
 inline constexpr std::size_t to_sort = 50000000;
 const std::vector<int>& numbers_to_sort();
-const std::vector<int>& sorted_numbers();               ///< by std::sort
+const std::vector<int>& sorted_numbers();  ///< by std::sort
 
 }  // namespace queue_benchmark

@@ -41,8 +41,7 @@ void run(Engine& engine, const std::vector<int>& numbers, cilksort::job work, co
     job.copy_from(&work);
 
     const auto begin = std::chrono::steady_clock::now();
-    const dynpar::report report =
-        engine.run(cilksort::sort_range{job.data()}, cilksort::shape_of(work, 1), 0u, count);
+    const dynpar::report report = engine.run(cilksort::sort_range{job.data()}, cilksort::shape_of(work, 1), 0u, count);
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
 
     std::vector<int> sorted = numbers;
@@ -57,7 +56,8 @@ void run(Engine& engine, const std::vector<int>& numbers, cilksort::job work, co
     command.show_tree(report);
     if (!right) {
         throw samples::wrong_result("place " + std::to_string(different) + " has " +
-                                    std::to_string(found[static_cast<std::size_t>(different)]) + ", and std::sort puts " +
+                                    std::to_string(found[static_cast<std::size_t>(different)]) +
+                                    ", and std::sort puts " +
                                     std::to_string(sorted[static_cast<std::size_t>(different)]) + " there");
     }
 }
@@ -74,7 +74,8 @@ unsigned multiple_of_four(const char* option, std::int64_t value) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    samples::command_line command("cilksort", "Sorts integers: quarters in child grids, merges in continuations, all of them parallel.");
+    samples::command_line command(
+        "cilksort", "Sorts integers: quarters in child grids, merges in continuations, all of them parallel.");
     std::int64_t elements = 100000;
     std::int64_t kinds = 0;
     std::int64_t threads = 0;
@@ -85,13 +86,18 @@ int main(int argc, char** argv) {
     command.add_integer("--kinds", kinds, 0, 1 << 30, "how many different integers there are; 0: random ones");
     command.add_integer("--threads", threads, 0, dynpar::bounds::block_threads,
                         "threads of every block; 0: as many as the engine likes, at most 32");
-    command.add_integer("--leaf", leaf, cilksort::least_leaf, 1 << 24, "as many integers are sorted by one block without launches");
+    command.add_integer("--leaf", leaf, cilksort::least_leaf, 1 << 24,
+                        "as many integers are sorted by one block without launches");
     command.add_integer("--merged-by-block", by_block, 4, 1 << 24, "integers that one block of a merge writes");
     command.add_integer("--merged-by-thread", by_thread, 4, 1 << 24, "integers that one thread of it writes at a time");
     if (const auto status = command.parse(argc, argv)) return *status;
     try {
-        const cilksort::job work{nullptr, nullptr, static_cast<unsigned>(threads), static_cast<unsigned>(leaf),
-                                 multiple_of_four("--merged-by-block", by_block), multiple_of_four("--merged-by-thread", by_thread)};
+        const cilksort::job work{nullptr,
+                                 nullptr,
+                                 static_cast<unsigned>(threads),
+                                 static_cast<unsigned>(leaf),
+                                 multiple_of_four("--merged-by-block", by_block),
+                                 multiple_of_four("--merged-by-thread", by_thread)};
         const std::vector<int> numbers = make_numbers(static_cast<std::size_t>(elements), kinds);
         return samples::with_engine(command, [&](auto& engine) {
             run(engine, numbers, work, command);

@@ -25,8 +25,8 @@ struct job {
     unsigned merged_by_thread;  ///< numbers that a thread writes after one search; a multiple of 4
 };
 
-inline constexpr unsigned run_length = 32;    ///< numbers that one thread sorts in registers
-inline constexpr unsigned least_leaf = 512;   ///< below it the four parts would not all have numbers
+inline constexpr unsigned run_length = 32;   ///< numbers that one thread sorts in registers
+inline constexpr unsigned least_leaf = 512;  ///< below it the four parts would not all have numbers
 inline constexpr unsigned default_leaf = 4096;
 inline constexpr unsigned default_merged_by_block = 4096;
 inline constexpr unsigned default_merged_by_thread = 128;
@@ -34,7 +34,9 @@ inline constexpr unsigned default_merged_by_thread = 128;
 DYNPAR_FUNCTION constexpr unsigned smaller(unsigned a, unsigned b) { return a < b ? a : b; }
 
 /// A quarter of the numbers, rounded up so that every part begins at a multiple of a run. The last quarter is what is left.
-DYNPAR_FUNCTION constexpr unsigned quarter_of(unsigned count) { return ((count + 3) / 4 + run_length - 1) / run_length * run_length; }
+DYNPAR_FUNCTION constexpr unsigned quarter_of(unsigned count) {
+    return ((count + 3) / 4 + run_length - 1) / run_length * run_length;
+}
 
 DYNPAR_FUNCTION inline dynpar::shape shape_of(const job& work, unsigned blocks) {
     return work.threads != 0 ? dynpar::shape(blocks, work.threads) : dynpar::shape(blocks, dynpar::at_most(32));
@@ -66,11 +68,12 @@ DYNPAR_FUNCTION inline void sort_in_network(int (&run)[run_length]) {
 }
 
 template <unsigned... Four>
-DYNPAR_FUNCTION inline void load_run(int (&run)[run_length], const int* from, std::integer_sequence<unsigned, Four...>) {
+DYNPAR_FUNCTION inline void load_run(int (&run)[run_length], const int* from,
+                                     std::integer_sequence<unsigned, Four...>) {
     samples::four<int> loaded[sizeof...(Four)];
     ((loaded[Four] = samples::load_four(from + 4 * Four)), ...);
-    ((run[4 * Four] = loaded[Four].value[0], run[4 * Four + 1] = loaded[Four].value[1], run[4 * Four + 2] = loaded[Four].value[2],
-      run[4 * Four + 3] = loaded[Four].value[3]),
+    ((run[4 * Four] = loaded[Four].value[0], run[4 * Four + 1] = loaded[Four].value[1],
+      run[4 * Four + 2] = loaded[Four].value[2], run[4 * Four + 3] = loaded[Four].value[3]),
      ...);
 }
 template <unsigned... Index>
@@ -80,7 +83,8 @@ DYNPAR_FUNCTION inline void load_short_run(int (&run)[run_length], const int* fr
 }
 template <unsigned... Four>
 DYNPAR_FUNCTION inline void store_run(const int (&run)[run_length], int* to, std::integer_sequence<unsigned, Four...>) {
-    (samples::store_four(to + 4 * Four, samples::four<int>{{run[4 * Four], run[4 * Four + 1], run[4 * Four + 2], run[4 * Four + 3]}}),
+    (samples::store_four(to + 4 * Four,
+                         samples::four<int>{{run[4 * Four], run[4 * Four + 1], run[4 * Four + 2], run[4 * Four + 3]}}),
      ...);
 }
 template <unsigned... Index>
@@ -130,7 +134,8 @@ DYNPAR_FUNCTION inline pair_of_runs pair_at(const int* from, unsigned count, uns
 }
 
 /// How many of the first `done` numbers of the merged pair come from its first run: at least `least`, at most `most`.
-DYNPAR_FUNCTION inline unsigned taken_from_first(const pair_of_runs& pair, unsigned done, unsigned least, unsigned most) {
+DYNPAR_FUNCTION inline unsigned taken_from_first(const pair_of_runs& pair, unsigned done, unsigned least,
+                                                 unsigned most) {
     if (done > pair.second_count && least < done - pair.second_count) least = done - pair.second_count;
     most = smaller(most, smaller(done, pair.first_count));
     while (least < most) {
@@ -190,15 +195,18 @@ DYNPAR_FUNCTION void merge_runs(const Block& block, const int* from, int* to, un
         const unsigned begin = begin_of_pair(width, at);  // a run's length divides `width`: all of it is of one pair
         const pair_of_runs pair = pair_at(from, count, width, begin);
         const unsigned done = at - begin;
-        merge_serially(rest_of(pair, done, taken_from_first(pair, done, 0, done)), to + at, smaller(run_length, count - at));
+        merge_serially(rest_of(pair, done, taken_from_first(pair, done, 0, done)), to + at,
+                       smaller(run_length, count - at));
     }
 }
 
 /// Merges this block's part of all pairs of runs of `width`.
 template <class Block>
-DYNPAR_FUNCTION void merge_part(const Block& block, const job& work, const int* from, int* to, unsigned count, unsigned width) {
+DYNPAR_FUNCTION void merge_part(const Block& block, const job& work, const int* from, int* to, unsigned count,
+                                unsigned width) {
     const unsigned end = smaller(count, (block.block_rank() + 1) * work.merged_by_block);
-    for (unsigned begin = block.block_rank() * work.merged_by_block; begin < end;) {  // a part may reach from one pair into the next
+    for (unsigned begin = block.block_rank() * work.merged_by_block;
+         begin < end;) {  // a part may reach from one pair into the next
         const unsigned begin_pair = begin_of_pair(width, begin);
         const pair_of_runs pair = pair_at(from, count, width, begin_pair);
         const unsigned end_here = smaller(end, begin_pair + pair.first_count + pair.second_count);

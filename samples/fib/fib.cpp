@@ -40,11 +40,13 @@ void run(Engine& engine, int n, bool waits, const samples::command_line& command
 }  // namespace
 
 int main(int argc, char** argv) {
-    samples::command_line command("fib", "A Fibonacci number by recursion: every call is a grid of one thread, which launches two.");
+    samples::command_line command(
+        "fib", "A Fibonacci number by recursion: every call is a grid of one thread, which launches two.");
     std::int64_t n = 12;
     bool waits = false;
     command.add_integer("--n", n, 0, 60, "which Fibonacci number");
-    command.add_flag("--wait", waits, "wait for the children instead of leaving the sum to a continuation (engines that can wait)");
+    command.add_flag("--wait", waits,
+                     "wait for the children instead of leaving the sum to a continuation (engines that can wait)");
     if (const auto status = command.parse(argc, argv)) return *status;
     return samples::with_engine(command, [&](auto& engine) {
         run(engine, static_cast<int>(n), waits, command);

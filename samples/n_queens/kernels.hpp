@@ -76,7 +76,8 @@ struct place_queen {
         for (unsigned open = all & ~(unsigned{b.columns} | b.left | b.right); open != 0; open &= open - 1) {
             const unsigned place = open & (0u - open);
             block.launch(*this, dynpar::shape(1, 1),
-                         board{static_cast<unsigned short>(b.columns | place), static_cast<unsigned short>((b.left | place) << 1),
+                         board{static_cast<unsigned short>(b.columns | place),
+                               static_cast<unsigned short>((b.left | place) << 1),
                                static_cast<unsigned short>((b.right | place) >> 1), b.size, b.serial_rows});
         }
     }
@@ -88,8 +89,8 @@ inline board empty_board(int size, int serial_rows) {
 
 /// The solutions as they are known, by the size of the board (OEIS A000170).
 inline number expected(int size) {
-    constexpr number known[largest_board + 1] = {1,   1,    0,    0,     2,     10,     4,       40,      92,
-                                                 352, 724,  2680, 14200, 73712, 365596, 2279184, 14772512};
+    constexpr number known[largest_board + 1] = {1,   1,   0,    0,     2,     10,     4,       40,      92,
+                                                 352, 724, 2680, 14200, 73712, 365596, 2279184, 14772512};
     return known[size];
 }
 

@@ -20,7 +20,8 @@ void run(Engine& engine, int size, int serial_rows, const samples::command_line&
     solutions.copy_from(&none);
 
     const auto begin = std::chrono::steady_clock::now();
-    const dynpar::report report = engine.run(place_queen{solutions.data()}, dynpar::shape(1, 1), empty_board(size, serial_rows));
+    const dynpar::report report =
+        engine.run(place_queen{solutions.data()}, dynpar::shape(1, 1), empty_board(size, serial_rows));
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
 
     const number found = solutions.to_vector()[0];
@@ -30,15 +31,18 @@ void run(Engine& engine, int size, int serial_rows, const samples::command_line&
                   static_cast<unsigned long long>(report.grids), right ? "right" : "WRONG", time.count());
     command.say(line);
     command.show_tree(report);
-    if (!right) throw samples::wrong_result(std::to_string(size) + " queens have " + std::to_string(expected(size)) + " solutions");
+    if (!right)
+        throw samples::wrong_result(std::to_string(size) + " queens have " + std::to_string(expected(size)) +
+                                    " solutions");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    samples::command_line command("n_queens",
-                                  "Counts the ways to place N queens so that none attacks another: every placement is a grid of one "
-                                  "thread, which launches one for each place in the next row.");
+    samples::command_line command(
+        "n_queens",
+        "Counts the ways to place N queens so that none attacks another: every placement is a grid of one "
+        "thread, which launches one for each place in the next row.");
     std::int64_t size = 8;
     std::int64_t serial_rows = 0;
     command.add_integer("--size", size, 1, queens::largest_board, "rows and columns of the board, and queens");

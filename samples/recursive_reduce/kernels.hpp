@@ -55,8 +55,7 @@ struct recursive_reduce_then {
     static constexpr const char* name = "recursive_reduce_then";
 
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned size,
-                                    long long* total) const {
+    DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned size, long long* total) const {
         int* const mine = numbers + std::size_t{block.block_rank()} * block.num_threads();
         int* const sum = sums + block.block_rank();
         const unsigned rank = block.thread_rank();
@@ -188,7 +187,8 @@ struct recursive_reduce2_malleable {
         }
         for (unsigned i = rank; i < stride; i += block.num_threads()) mine[i] += mine[i + stride];
         if (rank == 0 && block.block_rank() == 0) {
-            block.then(*this, dynpar::shape(block.num_blocks(), dynpar::at_most(stride / 2)), numbers, sums, stride / 2, dim);
+            block.then(*this, dynpar::shape(block.num_blocks(), dynpar::at_most(stride / 2)), numbers, sums, stride / 2,
+                       dim);
         }
     }
 };
@@ -213,7 +213,8 @@ struct recursive_reduce_cutoff {
     }
 
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, const int* numbers, unsigned count, unsigned cutoff, long long* total) const {
+    DYNPAR_FUNCTION void operator()(Block& block, const int* numbers, unsigned count, unsigned cutoff,
+                                    long long* total) const {
         const unsigned part = part_of(count, block.num_blocks());
         const std::size_t first = std::size_t{part} * block.block_rank();
         if (first >= count) return;
@@ -221,7 +222,8 @@ struct recursive_reduce_cutoff {
         const auto left = static_cast<unsigned>(count - first);
         const unsigned my_count = left < part ? left : part;
         if (my_count > cutoff) {
-            if (block.thread_rank() == 0) block.launch(*this, shape_for(my_count, cutoff), mine, my_count, cutoff, total);
+            if (block.thread_rank() == 0)
+                block.launch(*this, shape_for(my_count, cutoff), mine, my_count, cutoff, total);
             return;
         }
         const long long sum = sum_of_block(block, sum_of_thread(block, mine, my_count));
@@ -236,7 +238,8 @@ private:
         const unsigned threads = block.num_threads();
         const unsigned fours = count / 4;
         const auto sum_of = [](const samples::four<int>& f) {
-            return (static_cast<long long>(f.value[0]) + f.value[1]) + (static_cast<long long>(f.value[2]) + f.value[3]);
+            return (static_cast<long long>(f.value[0]) + f.value[1]) +
+                   (static_cast<long long>(f.value[2]) + f.value[3]);
         };
         long long sum = 0;
         unsigned i = block.thread_rank();

@@ -25,12 +25,18 @@ using namespace recursive_reduction;
 
 enum class variant { sync, then, nosync, reduce2, reduce2_tail, malleable, reduce2_malleable, cutoff };
 
-constexpr variant all_variants[] = {variant::sync,         variant::then,      variant::nosync,            variant::reduce2,
-                                    variant::reduce2_tail, variant::malleable, variant::reduce2_malleable, variant::cutoff};
+constexpr variant all_variants[] = {variant::sync,
+                                    variant::then,
+                                    variant::nosync,
+                                    variant::reduce2,
+                                    variant::reduce2_tail,
+                                    variant::malleable,
+                                    variant::reduce2_malleable,
+                                    variant::cutoff};
 
 const char* to_string(variant v) {
-    constexpr const char* names[] = {"sync",         "then",      "nosync",            "reduce2",
-                                     "reduce2-tail", "malleable", "reduce2-malleable", "cutoff"};
+    constexpr const char* names[] = {
+        "sync", "then", "nosync", "reduce2", "reduce2-tail", "malleable", "reduce2-malleable", "cutoff"};
     return names[static_cast<int>(v)];
 }
 
@@ -107,8 +113,7 @@ private:
         int* const data = data_.data();
         int* const sums = sums_.data();
         switch (v) {
-            case variant::sync:
-                return engine_.run(recursive_reduce_sync{}, thread_a_number, data, sums, block_size_);
+            case variant::sync: return engine_.run(recursive_reduce_sync{}, thread_a_number, data, sums, block_size_);
             case variant::then:
                 return engine_.run(recursive_reduce_then{}, thread_a_number, data, sums, block_size_, total_.data());
             case variant::nosync:
@@ -125,8 +130,8 @@ private:
         }
         // One block to begin with, which has all numbers.
         dynpar::shape one = recursive_reduce_cutoff::shape_for(1, cutoff_);
-        return engine_.run(recursive_reduce_cutoff{}, one, static_cast<const int*>(data), static_cast<unsigned>(numbers_.size()),
-                           cutoff_, total_.data());
+        return engine_.run(recursive_reduce_cutoff{}, one, static_cast<const int*>(data),
+                           static_cast<unsigned>(numbers_.size()), cutoff_, total_.data());
     }
 
     long long add_up_on_host() const {
@@ -201,8 +206,8 @@ void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t el
         } catch (const dynpar::launch_error& e) {
             const dynpar::report& report = e.report();
             if (variants.size() > 1 && is_not_supported(report)) {
-                command.say(std::string(to_string(v)) + "  left out: " + dynpar::describe(report.failures.front()) + "; " +
-                            dynpar::advice(report.failures.front()));
+                command.say(std::string(to_string(v)) + "  left out: " + dynpar::describe(report.failures.front()) +
+                            "; " + dynpar::advice(report.failures.front()));
             } else {
                 command.say(std::string(to_string(v)) + "  no sum: " + std::to_string(report.lost_launches) +
                             " launches lost, " + std::to_string(report.failed_calls - report.lost_launches) +
@@ -228,16 +233,19 @@ void require_power_of_two(const std::string& option, std::int64_t value) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    samples::command_line command("recursive_reduce",
-                                  "Adds up integers by recursive halving: as published (sync, nosync, reduce2), "
-                                  "without a wait (then), with the order that reduce2 lacks (reduce2-tail), with blocks "
-                                  "of any width (malleable, reduce2-malleable), and with a cut-off.");
+    samples::command_line command(
+        "recursive_reduce",
+        "Adds up integers by recursive halving: as published (sync, nosync, reduce2), "
+        "without a wait (then), with the order that reduce2 lacks (reduce2-tail), with blocks "
+        "of any width (malleable, reduce2-malleable), and with a cut-off.");
     std::string name = "all";
     std::int64_t elements = 1 << 20;
     std::int64_t block_size = 512;
     std::int64_t cutoff = 1 << 14;
-    command.add_choice("--variant", name, {"sync", "then", "nosync", "reduce2", "reduce2-tail", "malleable", "reduce2-malleable", "cutoff", "all"},
-                       "which kernel adds");
+    command.add_choice(
+        "--variant", name,
+        {"sync", "then", "nosync", "reduce2", "reduce2-tail", "malleable", "reduce2-malleable", "cutoff", "all"},
+        "which kernel adds");
     command.add_integer("--elements", elements, 2, 1 << 28, "how many integers: a power of two, at least --block-size");
     command.add_integer("--block-size", block_size, 2, dynpar::bounds::block_threads,
                         "how many of them a block adds: a power of two");

@@ -13,7 +13,7 @@
 namespace work_tree {
 
 inline constexpr unsigned table_size = 1u << 20;
-inline constexpr unsigned loads = 256;         // of a node
+inline constexpr unsigned loads = 256;  // of a node
 inline constexpr unsigned multiply_adds = 256;
 
 /// What all nodes have in common. In the engine's memory, so that a launch carries its address, a node and a height: 16 bytes.

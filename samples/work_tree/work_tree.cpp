@@ -41,16 +41,19 @@ void run(Engine& engine, int height, unsigned threads, const samples::command_li
     const std::vector<double> found = results.to_vector();
     std::string wrong;
     if (report.grids != grids(height)) wrong = "not " + std::to_string(grids(height)) + " grids";
-    if (found_width == 0 || found_width > threads) wrong = "the root's block had " + std::to_string(found_width) + " threads";
+    if (found_width == 0 || found_width > threads)
+        wrong = "the root's block had " + std::to_string(found_width) + " threads";
     for (std::size_t node = 0; node < count && wrong.empty(); ++node) {
         const double expected = work_of(entries.data(), static_cast<unsigned>(node), 0, found_width);
         if (found[node] != expected) {
-            wrong = "node " + std::to_string(node) + " has " + std::to_string(found[node]) + ", the CPU has " + std::to_string(expected);
+            wrong = "node " + std::to_string(node) + " has " + std::to_string(found[node]) + ", the CPU has " +
+                    std::to_string(expected);
         }
     }
     char line[200];
     std::snprintf(line, sizeof line, "%zu nodes in %llu grids, blocks of %u: %s  %.3f ms", count,
-                  static_cast<unsigned long long>(report.grids), found_width, wrong.empty() ? "right" : "WRONG", time.count());
+                  static_cast<unsigned long long>(report.grids), found_width, wrong.empty() ? "right" : "WRONG",
+                  time.count());
     command.say(line);
     command.show_tree(report);
     if (!wrong.empty()) throw samples::wrong_result(wrong);
@@ -59,9 +62,10 @@ void run(Engine& engine, int height, unsigned threads, const samples::command_li
 }  // namespace
 
 int main(int argc, char** argv) {
-    samples::command_line command("work_tree",
-                                  "A binary tree of grids: every node loads 256 numbers from random places and does 256 "
-                                  "multiply-adds, inner nodes when their children are complete.");
+    samples::command_line command(
+        "work_tree",
+        "A binary tree of grids: every node loads 256 numbers from random places and does 256 "
+        "multiply-adds, inner nodes when their children are complete.");
     std::int64_t depth = 8;
     std::int64_t threads = 1;
     command.add_integer("--depth", depth, 0, 24, "levels below the root");

@@ -62,8 +62,8 @@ TEST_CASE("the malleable halving sums are right with any number of threads") {
         CHECK(sums.to_vector() == expected);
         const dynpar::buffer<int> sums2 = on(engine, std::vector<int>(blocks, -1));
         const dynpar::buffer<int> data = on(engine, numbers);
-        engine.run(recursive_reduction::recursive_reduce2_malleable{}, dynpar::shape(blocks, threads), data.data(), sums2.data(),
-                   size / 2, size);
+        engine.run(recursive_reduction::recursive_reduce2_malleable{}, dynpar::shape(blocks, threads), data.data(),
+                   sums2.data(), size / 2, size);
         CHECK(sums2.to_vector() == expected);
     }
 }
@@ -72,7 +72,8 @@ TEST_CASE("a part of a merge is right wherever it begins and ends") {
     const std::vector<int> numbers = make_numbers(1000);
     for (const unsigned width : {32u, 96u, 250u, 500u, 1000u}) {
         std::vector<int> runs = numbers;
-        for (unsigned i = 0; i < 1000; i += width) std::sort(runs.begin() + i, runs.begin() + std::min(1000u, i + width));
+        for (unsigned i = 0; i < 1000; i += width)
+            std::sort(runs.begin() + i, runs.begin() + std::min(1000u, i + width));
         for (const unsigned by_block : {4u, 60u, 1000u, 4096u}) {
             dynpar::host_engine engine;
             const dynpar::buffer<int> from = on(engine, runs);
