@@ -5,13 +5,10 @@
 // events on the host, the time until all children are complete. Each run's children are counted.
 #include <cuda_runtime.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -26,7 +23,15 @@
 #include <dynpar/limits.hpp>
 #include <dynpar/stream.cuh>
 
+#include "machine.hpp"
+#include "spread.hpp"
+
 namespace {
+
+using benchmarks::host_name;
+using benchmarks::now_utc;
+using benchmarks::spread;
+using benchmarks::spread_of;
 
 namespace device = dynpar::device;
 using counter = unsigned long long;
@@ -125,24 +130,6 @@ struct samples {
     std::vector<double> microseconds;  // per launch, children included
 };
 
-struct spread {
-    double median;
-    double low;   // first quartile
-    double high;  // third quartile
-};
-
-double quantile(std::vector<double> sorted, double q) {
-    const double position = q * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(position);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
-spread spread_of(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return {quantile(values, 0.5), quantile(values, 0.25), quantile(values, 0.75)};
-}
-
 // One run; throws if a child is missing.
 void run_once(const dynpar::stream& stream, kernel k, const char* name, unsigned children, measured* there,
               samples* out) {
@@ -212,18 +199,6 @@ bool parse(int argc, char** argv, options& o) {
 
 nlohmann::json to_json(const spread& s) {
     return {{"median", s.median}, {"first_quartile", s.low}, {"third_quartile", s.high}};
-}
-
-std::string now_utc() {
-    const std::time_t now = std::time(nullptr);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
-    return text;
-}
-
-std::string host_name() {
-    char name[256] = {};
-    return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
 int benchmark(const options& o, const std::string& command) {

@@ -7,8 +7,6 @@
 // clock, around a whole run of the engine.
 #include <cuda_runtime.h>
 
-#include <unistd.h>
-
 #include <cub/device/device_reduce.cuh>
 
 #include <algorithm>
@@ -16,7 +14,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -34,6 +31,7 @@
 
 #include "../samples/plain_block.cuh"
 #include "../samples/reduction_ladder/ladder.hpp"
+#include "machine.hpp"
 #include "reductions.hpp"
 
 namespace {
@@ -41,6 +39,8 @@ namespace {
 namespace ladder = reduction_ladder;
 using reductions::options;
 using reductions::row;
+using benchmarks::host_name;
+using benchmarks::now_utc;
 using reductions::spread;
 
 constexpr const char* usage =
@@ -339,18 +339,6 @@ nlohmann::json to_json(const row& r) {
             {"error_bound", r.bound},
             {"as_published", r.as_published},
             {"result", r.judgement()}};
-}
-
-std::string now_utc() {
-    const std::time_t now = std::time(nullptr);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
-    return text;
-}
-
-std::string host_name() {
-    char name[256] = {};
-    return gethostname(name, sizeof name - 1) == 0 ? name : "unknown";
 }
 
 void write_file(const std::string& option, const std::string& name, const std::string& text) {

@@ -1,11 +1,12 @@
 // What the benchmark `reductions` measures: a row of its table, and the part of it that needs the engines.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "spread.hpp"
 
 namespace reductions {
 
@@ -19,25 +20,8 @@ struct options {
     std::string csv;
 };
 
-struct spread {
-    double median = 0;
-    double low = 0;   // first quartile
-    double high = 0;  // third quartile
-    double least = 0;
-};
-
-inline double quantile(const std::vector<double>& sorted, double q) {
-    const double position = q * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(position);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
-inline spread spread_of(std::vector<double> values) {
-    if (values.empty()) return {};
-    std::sort(values.begin(), values.end());
-    return {quantile(values, 0.5), quantile(values, 0.25), quantile(values, 0.75), values.front()};
-}
+using benchmarks::spread;
+using benchmarks::spread_of;
 
 struct row {
     unsigned elements = 0;

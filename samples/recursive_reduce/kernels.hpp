@@ -5,6 +5,8 @@
 
 #include <dynpar/dynpar.hpp>
 
+#include "../four.hpp"
+
 namespace recursive_reduction {
 
 /// gpuRecursiveReduce: a barrier, a child for the block's other half, and a wait for it.
@@ -53,8 +55,7 @@ struct recursive_reduce_then {
     static constexpr const char* name = "recursive_reduce_then";
 
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned size,
-                                    long long* total) const {
+    DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned size, long long* total) const {
         int* const mine = numbers + std::size_t{block.block_rank()} * block.num_threads();
         int* const sum = sums + block.block_rank();
         const unsigned rank = block.thread_rank();
@@ -145,6 +146,130 @@ struct recursive_reduce2_tail {
         if (rank == 0 && block.block_rank() == 0) {
             block.then(*this, dynpar::shape(block.num_blocks(), stride / 2), numbers, sums, stride / 2, dim);
         }
+    }
+};
+
+/// gpuRecursiveReduce for blocks of any width: the same additions in the same grids, each thread takes as many as there are for
+/// it. The engine chooses how many threads a block has: one on a CPU, a warp on the queue engine. `size`: numbers of a block.
+struct recursive_reduce_malleable {
+    static constexpr const char* name = "recursive_reduce_malleable";
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned size) const {
+        int* const mine = numbers + std::size_t{block.block_rank()} * size;
+        int* const sum = sums + block.block_rank();
+        const unsigned rank = block.thread_rank();
+
+        if (size == 2) {
+            if (rank == 0) *sum = mine[0] + mine[1];
+            return;
+        }
+        const unsigned half = size / 2;
+        for (unsigned i = rank; i < half; i += block.num_threads()) mine[i] += mine[i + half];
+        block.sync();
+
+        if (rank == 0) block.launch(*this, dynpar::shape(1, dynpar::at_most(half / 2)), mine, sum, half);
+    }
+};
+
+/// recursive_reduce2_tail for blocks of any width.
+struct recursive_reduce2_malleable {
+    static constexpr const char* name = "recursive_reduce2_malleable";
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned stride, unsigned dim) const {
+        int* const mine = numbers + std::size_t{block.block_rank()} * dim;
+        const unsigned rank = block.thread_rank();
+
+        if (stride == 1) {
+            if (rank == 0) sums[block.block_rank()] = mine[0] + mine[1];
+            return;
+        }
+        for (unsigned i = rank; i < stride; i += block.num_threads()) mine[i] += mine[i + stride];
+        if (rank == 0 && block.block_rank() == 0) {
+            block.then(*this, dynpar::shape(block.num_blocks(), dynpar::at_most(stride / 2)), numbers, sums, stride / 2,
+                       dim);
+        }
+    }
+};
+
+/// A recursive sum that stops where a block can finish the job: a block whose part is larger than the cut-off launches one
+/// grid that divides it, any other adds up its part. `numbers` is aligned to 16 bytes; the sum is added to `*total`.
+struct recursive_reduce_cutoff {
+    static constexpr const char* name = "recursive_reduce_cutoff";
+    static constexpr unsigned most_parts = 128;    ///< blocks of a grid
+    static constexpr unsigned most_threads = 128;  ///< of a block
+    static constexpr unsigned least_cutoff = 4;    ///< parts are multiples of 4: fewer could not be divided
+
+    /// The grid for `count` numbers: no more blocks than it takes.
+    static DYNPAR_FUNCTION dynpar::shape shape_for(unsigned count, unsigned cutoff) {
+        const unsigned parts = (count + cutoff - 1) / cutoff;
+        return dynpar::shape(parts < most_parts ? parts : most_parts, dynpar::at_most(most_threads),
+                             most_threads * static_cast<unsigned>(sizeof(long long)));
+    }
+    /// How many numbers a block of `blocks` takes: a multiple of 4, so that all parts are aligned as `numbers` is.
+    static DYNPAR_FUNCTION unsigned part_of(unsigned count, unsigned blocks) {
+        return ((count + blocks - 1) / blocks + 3) / 4 * 4;
+    }
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const int* numbers, unsigned count, unsigned cutoff,
+                                    long long* total) const {
+        const unsigned part = part_of(count, block.num_blocks());
+        const std::size_t first = std::size_t{part} * block.block_rank();
+        if (first >= count) return;
+        const int* const mine = numbers + first;
+        const auto left = static_cast<unsigned>(count - first);
+        const unsigned my_count = left < part ? left : part;
+        if (my_count > cutoff) {
+            if (block.thread_rank() == 0)
+                block.launch(*this, shape_for(my_count, cutoff), mine, my_count, cutoff, total);
+            return;
+        }
+        const long long sum = sum_of_block(block, sum_of_thread(block, mine, my_count));
+        if (block.thread_rank() == 0) dynpar::atomic_add(total, sum);
+    }
+
+private:
+    /// What this thread adds: 16 bytes a load, 8 loads under way.
+    template <class Block>
+    static DYNPAR_FUNCTION long long sum_of_thread(const Block& block, const int* numbers, unsigned count) {
+        constexpr unsigned under_way = 8;
+        const unsigned threads = block.num_threads();
+        const unsigned fours = count / 4;
+        const auto sum_of = [](const samples::four<int>& f) {
+            return (static_cast<long long>(f.value[0]) + f.value[1]) +
+                   (static_cast<long long>(f.value[2]) + f.value[3]);
+        };
+        long long sum = 0;
+        unsigned i = block.thread_rank();
+        for (; i + (under_way - 1) * threads < fours; i += under_way * threads) {
+            samples::four<int> loaded[under_way];
+            for (unsigned k = 0; k < under_way; ++k) loaded[k] = samples::load_four(numbers + 4 * (i + k * threads));
+            for (unsigned k = 0; k < under_way; ++k) sum += sum_of(loaded[k]);
+        }
+        for (; i < fours; i += threads) sum += sum_of(samples::load_four(numbers + 4 * i));
+        for (i = 4 * fours + block.thread_rank(); i < count; i += threads) sum += numbers[i];
+        return sum;
+    }
+
+    /// The sum over the threads, for the first one. Right for any number of them.
+    template <class Block>
+    static DYNPAR_FUNCTION long long sum_of_block(Block& block, long long mine) {
+        unsigned width = block.num_threads();
+        if (width == 1) return mine;
+        long long* const sums = block.template shared<long long>(width);
+        if (sums == nullptr) return 0;  // it is in the report
+        const unsigned rank = block.thread_rank();
+        sums[rank] = mine;
+        block.sync();
+        while (width > 1) {
+            const unsigned half = (width + 1) / 2;
+            if (rank + half < width) sums[rank] += sums[rank + half];
+            block.sync();
+            width = half;
+        }
+        return sums[0];
     }
 };
 

@@ -2,6 +2,7 @@
 //
 // Every block adds up as many numbers as it has threads: the first half of them adds the second half to its own, and
 // the sum of that half is left to a child grid. The block's sum comes out of the last child, of two numbers.
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -22,21 +23,42 @@ namespace {
 
 using namespace recursive_reduction;
 
-enum class variant { sync, then, nosync, reduce2, reduce2_tail };
+enum class variant { sync, then, nosync, reduce2, reduce2_tail, malleable, reduce2_malleable, cutoff };
 
-constexpr variant all_variants[] = {variant::sync, variant::then, variant::nosync, variant::reduce2,
-                                    variant::reduce2_tail};
+constexpr variant all_variants[] = {variant::sync,
+                                    variant::then,
+                                    variant::nosync,
+                                    variant::reduce2,
+                                    variant::reduce2_tail,
+                                    variant::malleable,
+                                    variant::reduce2_malleable,
+                                    variant::cutoff};
 
 const char* to_string(variant v) {
-    constexpr const char* names[] = {"sync", "then", "nosync", "reduce2", "reduce2-tail"};
+    constexpr const char* names[] = {
+        "sync", "then", "nosync", "reduce2", "reduce2-tail", "malleable", "reduce2-malleable", "cutoff"};
     return names[static_cast<int>(v)];
 }
 
-/// How many grids a variant takes. All halve until a block has two numbers left.
-std::uint64_t count_grids(variant v, unsigned blocks, unsigned block_size) {
+/// How many grids the sum with a cut-off takes that begins with a grid of `blocks`.
+std::uint64_t count_grids_with_cutoff(unsigned count, unsigned blocks, unsigned cutoff) {
+    const unsigned part = recursive_reduce_cutoff::part_of(count, blocks);
+    std::uint64_t grids = 1;
+    for (std::size_t first = 0; first < count; first += part) {
+        const unsigned here = std::min(part, static_cast<unsigned>(count - first));
+        if (here > cutoff) {
+            grids += count_grids_with_cutoff(here, recursive_reduce_cutoff::shape_for(here, cutoff).blocks.x, cutoff);
+        }
+    }
+    return grids;
+}
+
+/// How many grids a variant takes. All but the last halve until a block has two numbers left.
+std::uint64_t count_grids(variant v, unsigned blocks, unsigned block_size, unsigned cutoff) {
+    if (v == variant::cutoff) return count_grids_with_cutoff(blocks * block_size, 1, cutoff);
     std::uint64_t levels = 0;
     for (unsigned size = block_size; size >= 2; size /= 2) ++levels;
-    if (v == variant::reduce2 || v == variant::reduce2_tail) return levels;
+    if (v == variant::reduce2 || v == variant::reduce2_tail || v == variant::reduce2_malleable) return levels;
     const std::uint64_t first_and_children = 1 + blocks * (levels - 1);
     return v == variant::then ? first_and_children + 1 : first_and_children;
 }
@@ -60,10 +82,11 @@ template <class Engine>
 class reduction {
 public:
     /// Takes the memory that all variants need. `numbers` must live as long as this.
-    reduction(Engine& engine, const std::vector<int>& numbers, unsigned block_size)
+    reduction(Engine& engine, const std::vector<int>& numbers, unsigned block_size, unsigned cutoff)
         : engine_(engine),
           numbers_(numbers),
           block_size_(block_size),
+          cutoff_(cutoff),
           blocks_(static_cast<unsigned>(numbers.size() / block_size)),
           data_(engine.template make_buffer<int>(numbers.size())),
           sums_(engine.template make_buffer<int>(blocks_)),
@@ -78,27 +101,37 @@ public:
         const auto begin = std::chrono::steady_clock::now();
         dynpar::report report = run_kernel(v);
         const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-        return {std::move(report), v == variant::then ? total_.to_vector()[0] : add_up_on_host(), time.count()};
+        const bool in_total = v == variant::then || v == variant::cutoff;
+        return {std::move(report), in_total ? total_.to_vector()[0] : add_up_on_host(), time.count()};
     }
 
 private:
     dynpar::report run_kernel(variant v) {
         const dynpar::shape thread_a_number(blocks_, block_size_);
         const dynpar::shape thread_a_pair(blocks_, block_size_ / 2);
+        const dynpar::shape any_width(blocks_, dynpar::at_most(block_size_ / 2));
         int* const data = data_.data();
         int* const sums = sums_.data();
         switch (v) {
-            case variant::sync:
-                return engine_.run(recursive_reduce_sync{}, thread_a_number, data, sums, block_size_);
+            case variant::sync: return engine_.run(recursive_reduce_sync{}, thread_a_number, data, sums, block_size_);
             case variant::then:
                 return engine_.run(recursive_reduce_then{}, thread_a_number, data, sums, block_size_, total_.data());
             case variant::nosync:
                 return engine_.run(recursive_reduce_nosync{}, thread_a_number, data, sums, block_size_);
             case variant::reduce2:
                 return engine_.run(recursive_reduce2{}, thread_a_pair, data, sums, block_size_ / 2, block_size_);
-            case variant::reduce2_tail: break;
+            case variant::reduce2_tail:
+                return engine_.run(recursive_reduce2_tail{}, thread_a_pair, data, sums, block_size_ / 2, block_size_);
+            case variant::malleable:
+                return engine_.run(recursive_reduce_malleable{}, any_width, data, sums, block_size_);
+            case variant::reduce2_malleable:
+                return engine_.run(recursive_reduce2_malleable{}, any_width, data, sums, block_size_ / 2, block_size_);
+            case variant::cutoff: break;
         }
-        return engine_.run(recursive_reduce2_tail{}, thread_a_pair, data, sums, block_size_ / 2, block_size_);
+        // One block to begin with, which has all numbers.
+        dynpar::shape one = recursive_reduce_cutoff::shape_for(1, cutoff_);
+        return engine_.run(recursive_reduce_cutoff{}, one, static_cast<const int*>(data),
+                           static_cast<unsigned>(numbers_.size()), cutoff_, total_.data());
     }
 
     long long add_up_on_host() const {
@@ -110,6 +143,7 @@ private:
     Engine& engine_;
     const std::vector<int>& numbers_;
     unsigned block_size_;
+    unsigned cutoff_;
     unsigned blocks_;
     dynpar::buffer<int> data_;
     dynpar::buffer<int> sums_;
@@ -142,10 +176,10 @@ bool is_not_supported(const dynpar::report& report) {
 /// variant of several.
 template <class Engine>
 void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t elements, unsigned block_size,
-            const samples::command_line& command) {
+            unsigned cutoff, const samples::command_line& command) {
     const std::vector<int> numbers = with_memory("CPU", elements, [&] { return make_numbers(elements); });
     auto on_engine =
-        with_memory(engine.device(), elements, [&] { return reduction<Engine>(engine, numbers, block_size); });
+        with_memory(engine.device(), elements, [&] { return reduction<Engine>(engine, numbers, block_size, cutoff); });
     const unsigned blocks = static_cast<unsigned>(elements / block_size);
     long long expected = 0;
     for (int number : numbers) expected += number;
@@ -157,10 +191,10 @@ void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t el
     for (const variant v : variants) {
         try {
             const result r = on_engine.run(v);
-            const std::uint64_t expected_grids = count_grids(v, blocks, block_size);
+            const std::uint64_t expected_grids = count_grids(v, blocks, block_size, cutoff);
             const bool right = r.sum == expected && r.report.grids == expected_grids;
             char line[160];
-            std::snprintf(line, sizeof line, "%-12s  sum %lld in %llu grids: %s  %.3f ms", to_string(v), r.sum,
+            std::snprintf(line, sizeof line, "%-17s  sum %lld in %llu grids: %s  %.3f ms", to_string(v), r.sum,
                           static_cast<unsigned long long>(r.report.grids), right ? "right" : "WRONG", r.milliseconds);
             command.say(line);
             command.show_tree(r.report);
@@ -172,8 +206,8 @@ void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t el
         } catch (const dynpar::launch_error& e) {
             const dynpar::report& report = e.report();
             if (variants.size() > 1 && is_not_supported(report)) {
-                command.say(std::string(to_string(v)) + "  left out: " + dynpar::describe(report.failures.front()) + "; " +
-                            dynpar::advice(report.failures.front()));
+                command.say(std::string(to_string(v)) + "  left out: " + dynpar::describe(report.failures.front()) +
+                            "; " + dynpar::advice(report.failures.front()));
             } else {
                 command.say(std::string(to_string(v)) + "  no sum: " + std::to_string(report.lost_launches) +
                             " launches lost, " + std::to_string(report.failed_calls - report.lost_launches) +
@@ -199,17 +233,24 @@ void require_power_of_two(const std::string& option, std::int64_t value) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    samples::command_line command("recursive_reduce",
-                                  "Adds up integers by recursive halving: as published (sync, nosync, reduce2), "
-                                  "without a wait (then), and with the order that reduce2 lacks (reduce2-tail).");
+    samples::command_line command(
+        "recursive_reduce",
+        "Adds up integers by recursive halving: as published (sync, nosync, reduce2), "
+        "without a wait (then), with the order that reduce2 lacks (reduce2-tail), with blocks "
+        "of any width (malleable, reduce2-malleable), and with a cut-off.");
     std::string name = "all";
     std::int64_t elements = 1 << 20;
     std::int64_t block_size = 512;
-    command.add_choice("--variant", name, {"sync", "then", "nosync", "reduce2", "reduce2-tail", "all"},
-                       "which kernel adds");
+    std::int64_t cutoff = 1 << 14;
+    command.add_choice(
+        "--variant", name,
+        {"sync", "then", "nosync", "reduce2", "reduce2-tail", "malleable", "reduce2-malleable", "cutoff", "all"},
+        "which kernel adds");
     command.add_integer("--elements", elements, 2, 1 << 28, "how many integers: a power of two, at least --block-size");
     command.add_integer("--block-size", block_size, 2, dynpar::bounds::block_threads,
                         "how many of them a block adds: a power of two");
+    command.add_integer("--cutoff", cutoff, recursive_reduce_cutoff::least_cutoff, 1 << 28,
+                        "variant cutoff: as many integers a block adds up without launching");
     if (const auto status = command.parse(argc, argv)) return *status;
 
     try {
@@ -225,7 +266,8 @@ int main(int argc, char** argv) {
             if (name == "all" || name == to_string(v)) variants.push_back(v);
         }
         return samples::with_engine(command, [&](auto& engine) {
-            reduce(engine, variants, static_cast<std::size_t>(elements), static_cast<unsigned>(block_size), command);
+            reduce(engine, variants, static_cast<std::size_t>(elements), static_cast<unsigned>(block_size),
+                   static_cast<unsigned>(cutoff), command);
             return samples::success;
         });
     } catch (...) {

@@ -9,9 +9,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 
 #include <dynpar/dynpar.hpp>
+
+#include "../four.hpp"
 
 namespace reduction_ladder {
 
@@ -505,23 +506,8 @@ struct coarsened4_published : kernel_defaults {
 
 // ---- one step beyond the texts
 
-/// Four numbers that a thread loads at once: 16 bytes, the most that one load takes.
-template <class T>
-struct alignas(4 * sizeof(T)) four {
-    T value[4];
-};
-
-/// `numbers` is aligned to four numbers.
-template <class T>
-DYNPAR_FUNCTION four<T> load_four(const T* numbers) {
-#if DYNPAR_ON_DEVICE
-    return *reinterpret_cast<const four<T>*>(numbers);
-#else
-    four<T> loaded;
-    std::memcpy(&loaded, numbers, sizeof loaded);
-    return loaded;
-#endif
-}
+using samples::four;
+using samples::load_four;
 
 /// Coarsening by 16 numbers a thread in four loads, and warps that add up by shuffles: two barriers in all.
 /// `numbers` must be aligned to 16 bytes, as all that an engine allocates is.
