@@ -82,30 +82,34 @@ struct launch_request {
     std::uint32_t trace_id;
 };
 
-/// One thread of a block: tells the host that a kernel has begun at this depth, the first time in a run.
+/// One thread of a block: tells the host that a kernel has begun at this depth, the first time in a run. It happens on every warp, and
+/// all at once where a large grid begins; so kernels are told apart by where their names lie, and the names written once.
 __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth) {
-    // A name lies in one place, and is not looked at: this happens on every warp, and all at once where a large grid begins.
-    const unsigned long long hash = mix(mix(0xcbf29ce484222325ull, depth), reinterpret_cast<std::uintptr_t>(kernel.begin)) | 1;
     run_control& control = *engine().control;
+    run_result& result = *engine().result;
+    const unsigned long long address = reinterpret_cast<std::uintptr_t>(kernel.begin);
+    unsigned number = static_cast<unsigned>(address >> 3) % run_result::most_kernels;
+    unsigned long long found = 0;
 #pragma unroll 1
-    for (unsigned probe = 0; probe < run_control::begun_capacity; ++probe) {
-        unsigned long long& place = control.begun[(hash + probe) % run_control::begun_capacity];
-        unsigned long long found = look(place);
-        if (found == 0) found = atomicCAS(&place, 0ull, hash);
-        if (found == hash) return;
-        if (found != 0) continue;
-        const unsigned number = atomicAdd(&control.begun_count, 1u);
-        if (number >= run_result::most_begun) return;
-        begun_kernel& entry = engine().result->begun[number];
-        entry.depth = depth;
+    for (unsigned probe = 0; probe < run_result::most_kernels; ++probe, number = (number + 1) % run_result::most_kernels) {
+        found = look(control.begun_kernels[number]);
+        if (found == 0) found = atomicCAS(&control.begun_kernels[number], 0ull, address);
+        if (found == 0 || found == address) break;
+    }
+    if (found == 0) {
+        begun_kernel& entry = result.kernels[number];
         entry.name_length = min(kernel.length, trace_name::capacity);
 #pragma unroll 1
         for (unsigned i = 0; i < entry.name_length; ++i) entry.name[i] = kernel.begin[i];
-        __threadfence_system();
-        put(engine().result->begun_count, number + 1);
-        __threadfence_system();
-        return;
+    } else if (found != address) {
+        return;  // too many kernels
     }
+    const unsigned long long bit = 1ull << depth;
+    if ((look(control.begun_depths[number]) & bit) != 0 || (atomicOr(&control.begun_depths[number], bit) & bit) != 0) return;
+    const unsigned order = atomicAdd(&control.begun_count, 1u);
+    if (order >= run_result::most_begun) return;
+    put(result.begun[order], number << 16 | depth << 1 | 1u);
+    __threadfence_system();
 }
 
 /// The first time on this warp, as far as it remembers.
@@ -263,6 +267,13 @@ __device__ __noinline__ inline status launch_with_record(const launch_request& r
     return push_wide(task) ? status::success : status::out_of_memory;
 }
 
+/// A child of a wide block, for which the stack has no place: among the spilled tasks nobody points it to a record that is made later.
+template <class Task>
+__device__ __noinline__ bool push_child_spilled(arena_index& own, arena_index grid, unsigned depth, Task task) {
+    task.grid = ensure_shared_record(own, grid, depth);
+    return task.grid != 0 && push_spilled<Task>(task);
+}
+
 /// A child grid of one block, which counts on `grid`, or on the record `own` of a wide block that launches it, if there is one.
 __device__ __noinline__ inline bool launch_without_record(const launch_request& request, const shape& s, arena_index grid,
                                                           arena_index* own) {
@@ -275,9 +286,7 @@ __device__ __noinline__ inline bool launch_without_record(const launch_request& 
     const arena_index there = own != nullptr ? look(*own) : 0;
     task.grid = there != 0 ? there : grid;
     if (push(task)) return true;
-    // Among the spilled tasks nobody points it to a record that is made later.
-    if (own != nullptr) task.grid = ensure_shared_record(*own, grid, request.info & info::depth_mask);
-    return task.grid != 0 && push_spilled(task);
+    return own != nullptr ? push_child_spilled(*own, grid, request.info & info::depth_mask, task) : push_spilled(task);
 }
 
 /// A child grid that was admitted. `record`: what it counts on; 0: there was no memory for it. `own`: see launch_without_record.
@@ -451,6 +460,12 @@ DYNPAR_FUNCTION inline status queue_stream::wait(const queue_event& event) {
 namespace detail {
 namespace queue {
 
+template <class Block>
+struct block_and_status {
+    Block block;
+    status result;
+};
+
 /// What both block types do alike. `Derived` says what its record is, and counts children.
 ///
 /// Members are DYNPAR_FUNCTION, with bodies for the device alone: nvcc compiles kernels for both sides.
@@ -501,7 +516,7 @@ public:
                 return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
             }
         }
-        return launch_slowly<Kernel, Args...>(payload, s, bad, false, 0);
+        return apply(launch_slowly<Kernel, Args...>(derived(), payload, s, bad, false, 0));
 #else
         return nowhere(kernel, s, args...);
 #endif
@@ -512,7 +527,8 @@ public:
         check_kernel<lane_block, Kernel, Args...>();
         check_kernel<wide_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
-        return launch_slowly<Kernel, Args...>(make_payload(kernel, args...), s, bad_pointer(args...), true, Derived::state_of(stream));
+        return apply(launch_slowly<Kernel, Args...>(derived(), make_payload(kernel, args...), s, bad_pointer(args...), true,
+                                                    Derived::state_of(stream)));
 #else
         static_cast<void>(stream);
         return nowhere(kernel, s, args...);
@@ -541,9 +557,7 @@ public:
             }
             if (simple.entry != nullptr && !bad && derived().continue_simply(simple)) return status::success;
         }
-        const arena_index record = derived().grid_of_its_own();
-        derived().add_no_more_simply();
-        return continue_slowly<Kernel, Args...>(payload, s, record, simple, continuation_lock(), info_, details_, bad);
+        return apply(continue_slowly<Kernel, Args...>(derived(), payload, s, simple, bad));
 #else
         return nowhere(kernel, s, args...);
 #endif
@@ -601,22 +615,31 @@ protected:
         }
         return false;
     }
-    /// By value, like all that is seldom needed: see push_spilled.
-    template <class Kernel, class... Args>
-    __device__ status launch_slowly(payload_of<Kernel, Args...> payload, shape s, bool bad, bool in_stream, arena_index stream) {
-        launch_request request =
-            make_request<Kernel, Args...>(payload, operation::launch, depth() + 1, info_, details_, bad);
-        request.in_stream = in_stream;
-        request.stream = stream;
-        return derived().launch_child(request, s);
+    // What is seldom needed is not inlined, and takes the block and gives it back by value: a block whose address is taken would lie in
+    // memory in all kernels, and what is inlined costs registers, which every return of a kernel restores.
+    __device__ status apply(const block_and_status<Derived>& after) {
+        derived() = after.block;
+        return after.result;
     }
     template <class Kernel, class... Args>
-    static __device__ __noinline__ status continue_slowly(payload_of<Kernel, Args...> payload, shape s, arena_index record,
-                                                          simple_continuation simple, unsigned* lock, std::uint32_t task_info,
-                                                          arena_index details, bool bad) {
+    static __device__ __noinline__ block_and_status<Derived> launch_slowly(Derived block, payload_of<Kernel, Args...> payload, shape s,
+                                                                           bool bad, bool in_stream, arena_index stream) {
         launch_request request =
-            make_request<Kernel, Args...>(payload, operation::then, task_info & info::depth_mask, task_info, details, bad);
-        return continue_with(request, s, record, simple, lock);
+            make_request<Kernel, Args...>(payload, operation::launch, block.depth() + 1, block.info_, block.details_, bad);
+        request.in_stream = in_stream;
+        request.stream = stream;
+        const status result = block.launch_child(request, s);
+        return {block, result};
+    }
+    template <class Kernel, class... Args>
+    static __device__ __noinline__ block_and_status<Derived> continue_slowly(Derived block, payload_of<Kernel, Args...> payload,
+                                                                             shape s, simple_continuation simple, bool bad) {
+        launch_request request =
+            make_request<Kernel, Args...>(payload, operation::then, block.depth(), block.info_, block.details_, bad);
+        const arena_index record = block.grid_of_its_own();
+        block.add_no_more_simply();
+        const status result = continue_with(request, s, record, simple, block.continuation_lock());
+        return {block, result};
     }
     /// Of all threads that may continue this grid; null if they are not of one worker block.
     __device__ unsigned* continuation_lock() const {
@@ -742,13 +765,14 @@ private:
     }
     __device__ bool push_child(lane_task& task) {
         task.grid = own_ != 0 ? own_ : grid_;
-        if (!push(task)) {
-            if (ensure_own() == 0) return false;
-            task.grid = own_;
-            if (!push_spilled<lane_task>(task)) return false;
-        }
+        if (!push(task) && apply(push_child_spilled(*this, task)) != status::success) return false;
         ++launched_;
         return true;
+    }
+    static __device__ __noinline__ block_and_status<lane_block> push_child_spilled(lane_block block, lane_task task) {
+        task.grid = block.ensure_own();
+        const bool pushed = task.grid != 0 && push_spilled<lane_task>(task);
+        return {block, pushed ? status::success : status::out_of_memory};
     }
     __device__ status launch_child(launch_request& request, const shape& s) {
         if (const status why = admit(request, s); why != status::success) return why;
@@ -885,11 +909,7 @@ private:
     __device__ bool push_child(Task& task) {
         const arena_index mine = look(own());
         task.grid = mine != 0 ? mine : grid_;
-        if (!push(task)) {
-            if (ensure_own() == 0) return false;
-            task.grid = look(own());
-            if (!push_spilled<Task>(task)) return false;
-        }
+        if (!push(task) && !push_child_spilled(own(), grid_, depth(), task)) return false;
         ++launched_;
         return true;
     }

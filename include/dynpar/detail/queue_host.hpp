@@ -528,12 +528,14 @@ private:
         std::string message = "dynpar: a kernel broke in the run of " + run.kernel_ + " " + to_string(run.shape_) +
                               " on engine queue: " + cudaGetErrorName(code) + " (" + std::to_string(static_cast<int>(code)) +
                               "): " + cudaGetErrorString(code);
-        const unsigned begun = std::min(run.result_->begun_count, run_result::most_begun);
+        unsigned begun = 0;
+        while (begun < run_result::most_begun && run.result_->begun[begun] != 0) ++begun;
         if (begun == 0) message += "; no kernel of several threads a block had begun";
         for (unsigned i = 0; i < std::min(begun, 3u); ++i) {  // the last to appear are the first to suspect
-            const begun_kernel& kernel = run.result_->begun[begun - 1 - i];
+            const unsigned which = run.result_->begun[begun - 1 - i];
+            const begun_kernel& kernel = run.result_->kernels[which >> 16];
             message += (i == 0 ? "; last to begin for the first time: " : ", before it ") +
-                       std::string(kernel.name, kernel.name_length) + " at depth " + std::to_string(kernel.depth);
+                       std::string(kernel.name, kernel.name_length) + " at depth " + std::to_string(which >> 1 & 63);
         }
         if (const char* what_to_do = advice(code); *what_to_do != '\0') message += std::string("; ") + what_to_do;
         throw kernel_fault(message, static_cast<int>(code));
@@ -553,7 +555,7 @@ private:
         run_result* result = free_results_.back();
         free_results_.pop_back();
         result->finished = 0;
-        result->begun_count = 0;
+        std::fill(std::begin(result->begun), std::end(result->begun), 0u);
         return result;
     }
     void give_back(run_result* result) {

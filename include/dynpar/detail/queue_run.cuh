@@ -54,7 +54,10 @@ __device__ inline void finish_run() {
         __syncthreads();
     }
     if (look(control.begun_count) != 0) {
-        for (unsigned i = threadIdx.x; i < run_control::begun_capacity; i += blockDim.x) control.begun[i] = 0;
+        for (unsigned i = threadIdx.x; i < run_result::most_kernels; i += blockDim.x) {
+            control.begun_kernels[i] = 0;
+            control.begun_depths[i] = 0;
+        }
         __syncthreads();
     }
     for (unsigned i = threadIdx.x; i < size_classes * sublists; i += blockDim.x) control.free_lists[i / sublists][i % sublists] = 0;

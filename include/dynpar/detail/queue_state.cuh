@@ -31,18 +31,19 @@ inline constexpr unsigned record_batch = 511;             // grid records that w
 inline constexpr arena_index traced_details = 1;
 inline constexpr unsigned traced_details_units = sizeof(launch_details) / unit_bytes;
 
-/// A kernel that has begun at some depth, for whoever has to look for a fault.
+/// A kernel that has begun, for whoever has to look for a fault.
 struct begun_kernel {
-    unsigned depth;
     unsigned name_length;
     char name[trace_name::capacity];
 };
 
 /// What a run tells the host. In pinned host memory.
 struct run_result {
-    static constexpr unsigned most_begun = 64;
-    unsigned begun_count;              // written as it happens: after a fault there is nothing else to read
-    begun_kernel begun[most_begun];    // each kernel and depth once, by first appearance; blocks of several threads only
+    // Written as it happens: after a fault there is nothing else to read. Blocks of several threads only.
+    static constexpr unsigned most_kernels = 64;
+    static constexpr unsigned most_begun = 256;
+    begun_kernel kernels[most_kernels];
+    unsigned begun[most_begun];        // each kernel and depth once, by first appearance: kernel << 16 | depth << 1 | 1; 0: no more
 
     unsigned long long grids;
     unsigned long long failed_calls;
@@ -88,8 +89,8 @@ struct run_control {
     unsigned long long abandoned;
     unsigned long long begun_at;                              // by the device's clock, nanoseconds; only where there is a deadline
     unsigned begun_count;
-    static constexpr unsigned begun_capacity = 256;
-    unsigned long long begun[begun_capacity];                 // a hash of kernel and depth; 0: free
+    unsigned long long begun_kernels[run_result::most_kernels];  // where its name lies; 0: free
+    unsigned long long begun_depths[run_result::most_kernels];   // a bit each
 };
 
 /// A gift of up to 32 lane tasks or 16 wide tasks from one warp to another, or from one worker block to another.
