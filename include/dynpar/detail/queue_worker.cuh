@@ -35,14 +35,12 @@ struct block_votes {
 __device__ __noinline__ inline block_votes vote_of_block(bool first, bool second) {
     gang_state& gang = this_block().gang;
     warp_state& warp = this_warp();
-    __syncwarp();  // its threads may come one by one; the block's barrier counts whole warps
-    const bool any_first = __any_sync(all_lanes, first), any_second = __any_sync(all_lanes, second);
-    if (lane_rank() == 0) {
-        if (any_first) atomicAdd(&gang.votes[0], 1u);
-        if (any_second) atomicAdd(&gang.votes[1], 1u);
-    }
+    // Every thread for itself: a vote of the warp first, of which one lane makes use, has been compiled into that lane's branch.
+    if (first) atomicAdd(&gang.votes[0], 1u);
+    if (second) atomicAdd(&gang.votes[1], 1u);
+    __syncwarp();  // threads may come one by one; the block's barrier counts whole warps
     sync_block();
-    const unsigned votes[2] = {look_in_block(gang.votes[0]), look_in_block(gang.votes[1])};
+    const unsigned votes[2] = {look(gang.votes[0]), look(gang.votes[1])};
     const block_votes result{votes[0] != warp.votes_seen[0], votes[1] != warp.votes_seen[1]};
     sync_block();
     if (lane_rank() == 0) {
