@@ -214,6 +214,27 @@ DYNPAR_FUNCTION constexpr unsigned state_bytes(unsigned block_threads) {
 
 #if defined(__CUDACC__)
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+// CUDA has these from compute capability 8.0 on, where they are instructions. Here they go by their names there, for all lanes.
+template <class T, class Combine>
+__device__ inline T reduce_by_shuffles(T value, Combine combine) {
+    for (unsigned distance = warp_size / 2; distance != 0; distance /= 2) value = combine(value, __shfl_xor_sync(all_lanes, value, distance));
+    return value;
+}
+template <class T>
+__device__ inline T __reduce_add_sync(unsigned, T value) {
+    return reduce_by_shuffles(value, [](T a, T b) { return a + b; });
+}
+template <class T>
+__device__ inline T __reduce_min_sync(unsigned, T value) {
+    return reduce_by_shuffles(value, [](T a, T b) { return a < b ? a : b; });
+}
+template <class T>
+__device__ inline T __reduce_max_sync(unsigned, T value) {
+    return reduce_by_shuffles(value, [](T a, T b) { return a < b ? b : a; });
+}
+#endif
+
 extern __shared__ __align__(16) unsigned char worker_memory[];
 
 __device__ inline block_state& this_block() { return *reinterpret_cast<block_state*>(worker_memory); }

@@ -1,6 +1,12 @@
 // The queue engine: nested grids as tasks of one resident grid, scheduled in software on the GPU.
 #pragma once
 
+#include "../platform.hpp"
+
+#if !DYNPAR_HAS_QUEUE_ENGINE
+#error "dynpar: the queue engine needs nvcc and compute capability 7.0 or newer for every architecture of the file: compile as CUDA, with -arch=sm_70 or above"
+#endif
+
 #include <cuda_runtime.h>
 
 #include <algorithm>
