@@ -213,10 +213,11 @@ public:
         return s.malleable || s.threads.count() <= widest ? status::success : status::invalid_configuration;
     }
 
-    unsigned block_threads_for(const shape& s) const {
+    /// For a first grid that `check_first` has let pass.
+    unsigned block_threads_for(const shape& s, unsigned most_worker_threads) const {
         if (options_.block_threads != 0) return options_.block_threads;
         const unsigned needed = s.malleable ? 1 : (static_cast<unsigned>(s.threads.count()) + warp_size - 1) / warp_size * warp_size;
-        return std::max(least_threads(), needed);
+        return std::max(std::min(least_threads(), most_worker_threads), needed);
     }
     unsigned shared_bytes_for(unsigned threads) const { return state_bytes(threads) + (options_.shared_bytes + 15) / 16 * 16; }
 
@@ -285,7 +286,7 @@ public:
         v.block_slots = block_slots_.get();
         v.ring_mask = static_cast<unsigned>(ring_slots_ - 1);
         v.block_threads = threads;
-        v.malleable_threads = options_.malleable_threads;
+        v.malleable_threads = std::min(options_.malleable_threads, threads);
         v.sync_depth = static_cast<unsigned>(std::min<std::size_t>(sync_depth_, info::depth_mask));
         v.nesting_depth =
             static_cast<unsigned>(std::min<std::size_t>(options_.limits.nesting_depth.value_or(info::depth_mask), info::depth_mask));
