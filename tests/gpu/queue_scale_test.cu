@@ -93,7 +93,7 @@ TEST_CASE("a wait() that the stack has no room for is refused, and nothing is ov
     {
         dynpar::queue_options options = with_deadline();
         options.limits.sync_depth = 1000;
-        options.limits.stack_bytes = stack_bytes;  // by the engine's estimate enough for some 15 levels
+        options.limits.stack_bytes = stack_bytes;  // by the engine's estimate enough for 13 levels
         dynpar::queue_engine engine(options);
         for (const unsigned threads : {1u, 8u, 48u}) {
             CAPTURE(threads);

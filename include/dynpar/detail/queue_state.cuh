@@ -26,8 +26,8 @@ inline constexpr unsigned block_stack_capacity = 512;     // of a worker block's
 inline constexpr unsigned records_kept = 2048;            // free grid records that a warp keeps at hand at most
 inline constexpr unsigned pieces_kept = 64;               // free pieces of 256 bytes, likewise
 inline constexpr unsigned record_batch = 511;             // grid records that warps exchange at a time
-inline constexpr unsigned stack_of_wait = 1280;           // bytes of a thread's stack that a wait() takes up until the next: an estimate
-inline constexpr unsigned stack_kept_free = 3072;         // bytes that a wait() must find: what runs on top of it, and the next wait()
+inline constexpr unsigned stack_of_wait = 1408;           // bytes of a thread's stack that a wait() takes up until the next: an estimate
+inline constexpr unsigned stack_kept_free = 4096;         // bytes that a wait() must find: what runs on top of it, and the next wait()
 
 /// In the arena of an engine that traces the details of all grids in the trace come first, by number. Nobody gives them back.
 inline constexpr arena_index traced_details = 1;
