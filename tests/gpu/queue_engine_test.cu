@@ -152,7 +152,8 @@ TEST_CASE("options that cannot be are refused with what to give") {
     for (const unsigned threads : {1u, 100u, 1056u, 2048u}) {
         CAPTURE(threads);
         options.block_threads = threads;
-        CHECK(contains(message_of<std::invalid_argument>([&] { dynpar::queue_engine engine(options); }), "give a multiple of 32, at most 1024"));
+        const std::string message = message_of<std::invalid_argument>([&] { dynpar::queue_engine engine(options); });
+        CHECK(contains(message, "give a multiple of 32, at most 1024"));
     }
     options.block_threads = 0;
     options.memory_bytes = 1024;

@@ -399,7 +399,9 @@ private:
             ignore_limit("pending_launches", *wanted.pending_launches,
                          "ignored: on the queue engine launches that wait to begin take memory only (queue_options::memory_bytes)");
         }
-        if (wanted.nesting_depth) note_own_limit("nesting_depth", *wanted.nesting_depth, std::min<std::size_t>(*wanted.nesting_depth, info::depth_mask));
+        if (wanted.nesting_depth) {
+            note_own_limit("nesting_depth", *wanted.nesting_depth, std::min<std::size_t>(*wanted.nesting_depth, info::depth_mask));
+        }
         set_stack();
         if (wanted.printf_bytes) {
             if (set_device_limit("printf_bytes", cudaLimitPrintfFifoSize, *wanted.printf_bytes) != cudaSuccess) {

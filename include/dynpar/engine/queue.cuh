@@ -4,7 +4,7 @@
 #include "../platform.hpp"
 
 #if !DYNPAR_HAS_QUEUE_ENGINE
-#error "dynpar: the queue engine needs nvcc and compute capability 7.0 or newer for every architecture of the file: compile as CUDA, with -arch=sm_70 or above"
+#error "dynpar: the queue engine needs nvcc and compute capability 7.0 or newer in every architecture: compile as CUDA, with -arch=sm_70 or above"
 #endif
 
 #include <cuda_runtime.h>
