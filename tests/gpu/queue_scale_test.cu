@@ -74,12 +74,19 @@ struct large_frame {
     DYNPAR_FUNCTION void operator()(Block& block, unsigned levels, count_type* sum) const {
         constexpr unsigned words = 400;
         volatile unsigned memory[words];
+        // Not unrolled: in relocatable device code a kernel on the queue engine has 128 registers.
+#if DYNPAR_ON_DEVICE
+#pragma unroll 1
+#endif
         for (unsigned i = 0; i < words; ++i) memory[i] = i + levels;
         if (levels > 0) {
             if (block.thread_rank() == 0) block.launch(*this, shape(1, block.num_threads()), levels - 1, sum);
             block.wait();
         }
         unsigned right = 0;
+#if DYNPAR_ON_DEVICE
+#pragma unroll 1
+#endif
         for (unsigned i = 0; i < words; ++i) right += memory[i] == i + levels ? 1 : 0;
         if (right == words) dynpar::atomic_add(sum, count_type{1});
     }
