@@ -113,8 +113,8 @@ void measure_nested(const options& o, const std::vector<int>& numbers, long long
         dynpar::cdp_engine engine(on_device);
         measure_nested_on(engine, o, numbers, expected, rows);
     }
-#if defined(DYNPAR_WITH_QUEUE)
-    {
+#if DYNPAR_HAS_QUEUE_ENGINE
+    if (o.block_size <= DYNPAR_QUEUE_MOST_THREADS) {
         dynpar::queue_engine engine;
         measure_nested_on(engine, o, numbers, expected, rows);
     }

@@ -3,6 +3,7 @@
 
 #include <dynpar/dynpar.hpp>
 
+#include <type_traits>
 #include <utility>
 
 #include "command_line.hpp"
@@ -10,14 +11,10 @@
 namespace samples {
 
 /// The engines in this translation unit: a plain C++ compiler builds the host engine only.
-inline constexpr dynpar::built_engines built{
-    DYNPAR_HAS_DEVICE_LAUNCH != 0,
-#if defined(DYNPAR_WITH_QUEUE) && defined(__CUDACC__)
-    true,
-#else
-    false,
-#endif
-};
+inline constexpr dynpar::built_engines built{DYNPAR_HAS_DEVICE_LAUNCH != 0, DYNPAR_HAS_QUEUE_ENGINE != 0};
+
+/// The engines of a sample that runs its kernels on a GPU as ordinary grids (flat_run.hpp): there is nothing to schedule.
+inline constexpr dynpar::built_engines built_for_ordinary_grids{DYNPAR_HAS_DEVICE_LAUNCH != 0, false};
 
 /// An engine that shows every run to the command line, which writes traces and takes note of what was needed.
 template <class Engine>
@@ -50,6 +47,10 @@ int run_on(const command_line& command, Sample& sample) {
     Options options;
     static_cast<dynpar::engine_options&>(options) = command.engine_options();
     observed<Engine> engine(options, command);
+    if constexpr (!std::is_same_v<Engine, dynpar::host_engine>) {
+        for (const dynpar::limit_result& limit : engine.limit_results())
+            if (!limit.refused.empty()) command.say(describe(limit));
+    }
     const int status = sample(engine);
     command.finish();
     return status;
@@ -58,16 +59,16 @@ int run_on(const command_line& command, Sample& sample) {
 /// Chooses the engine, says which and why, and calls `sample(engine)`, which returns the exit status. An exception
 /// becomes a message on standard error and an exit status: see `command_line::explain_exception`.
 template <class Sample>
-int with_engine(const command_line& command, Sample&& sample) {
+int with_engine(const command_line& command, Sample&& sample, const dynpar::built_engines& engines = built) {
     try {
-        const dynpar::engine_choice choice = command.choose_engine(built);
+        const dynpar::engine_choice choice = command.choose_engine(engines);
         command.say(choice.why);
         switch (choice.kind) {
 #if DYNPAR_HAS_DEVICE_LAUNCH
             case dynpar::engine_kind::cdp:
                 return run_on<dynpar::cdp_engine, dynpar::cdp_options>(command, sample);
 #endif
-#if defined(DYNPAR_WITH_QUEUE) && defined(__CUDACC__)
+#if DYNPAR_HAS_QUEUE_ENGINE
             case dynpar::engine_kind::queue:
                 return run_on<dynpar::queue_engine, dynpar::queue_options>(command, sample);
 #endif

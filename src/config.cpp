@@ -209,12 +209,13 @@ const std::vector<setting>& settings() {
          "how deep wait() may nest: a grid at depth d may wait if d < sync_depth", &limits::sync_depth},
         // A pending launch takes about 7 KiB of device memory: the greatest value takes most of the largest GPU's.
         {"limits", "pending_launches", value_kind::count, 1, 16777216, {}, nullptr,
-         "the GPU's own setting (2048 unless changed); no limit on the host engine",
+         "the GPU's own setting (2048 unless changed); no limit on the queue and host engines",
          "how many launches may wait to begin at once", &limits::pending_launches},
         {"limits", "nesting_depth", value_kind::count, 0, 4294967295, {}, nullptr, "no limit",
          "how deep grids may nest: a grid at depth d may launch children if d < nesting_depth", &limits::nesting_depth},
         // CUDA C++ Programming Guide, table of technical specifications: at most 512 KiB of local memory for a thread.
-        {"limits", "stack_bytes", value_kind::bytes, 1 * kib, 512 * kib, {}, nullptr, "the GPU's own setting",
+        {"limits", "stack_bytes", value_kind::bytes, 1 * kib, 512 * kib, {}, nullptr,
+         "the GPU's own setting; on the queue engine enough for sync_depth",
          "stack of a GPU thread", &limits::stack_bytes},
         {"limits", "heap_bytes", value_kind::bytes, 1 * mib, 1 * tib, {}, nullptr,
          "the GPU's own setting (8 MiB unless changed)", "heap in device code, where scratch memory comes from",

@@ -21,3 +21,7 @@
 #if DYNPAR_HAS_DEVICE_LAUNCH
 #include "engine/cdp.cuh"
 #endif
+
+#if DYNPAR_HAS_QUEUE_ENGINE
+#include "engine/queue.cuh"
+#endif

@@ -17,11 +17,11 @@ struct limits {
     /// 9.0 and the old device runtime it is `cudaLimitDevRuntimeSyncDepth`, which reserves device memory for every level.
     std::optional<std::size_t> sync_depth;
     /// How many launched grids may be incomplete at once, the first one not counted (`cudaLimitDevRuntimePendingLaunchCount`, 2048
-    /// by default on a GPU; the host engine has no limit unless one is given).
+    /// by default on a GPU; the host engine has no limit unless one is given, and the queue engine never).
     std::optional<std::size_t> pending_launches;
     /// How deep grids may nest: a grid at depth d may launch children if d < nesting_depth. Not given: no limit.
     std::optional<std::size_t> nesting_depth;
-    /// Stack of a GPU thread in bytes (`cudaLimitStackSize`).
+    /// Stack of a GPU thread in bytes (`cudaLimitStackSize`). On the queue engine, if not given, what `sync_depth` takes.
     std::optional<std::size_t> stack_bytes;
     /// Memory in bytes where `scratch` lives. On the device runtime engine the device heap (`cudaLimitMallocHeapSize`, 8 MiB by
     /// default); on the queue engine its memory for grids, where `queue_options::memory_bytes` says nothing else.

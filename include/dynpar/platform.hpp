@@ -17,6 +17,22 @@
 #define DYNPAR_HAS_DEVICE_LAUNCH 0
 #endif
 
+/// DYNPAR_HAS_QUEUE_ENGINE is 1 where the compiler can build the queue engine: nvcc, with or without relocatable device code, and no
+/// architecture below compute capability 7.0, whose warps have one program counter for all lanes. nvcc lists the architectures of a
+/// file in ascending order, on both sides of the compilation.
+#if defined(__CUDACC__) && defined(__CUDA_ARCH_LIST__)
+#define DYNPAR_FIRST_OF(first, ...) first
+#define DYNPAR_LOWEST_ARCHITECTURE(...) DYNPAR_FIRST_OF(__VA_ARGS__, 0)
+#if DYNPAR_LOWEST_ARCHITECTURE(__CUDA_ARCH_LIST__) >= 700
+#define DYNPAR_HAS_QUEUE_ENGINE 1
+#endif
+#undef DYNPAR_LOWEST_ARCHITECTURE
+#undef DYNPAR_FIRST_OF
+#endif
+#if !defined(DYNPAR_HAS_QUEUE_ENGINE)
+#define DYNPAR_HAS_QUEUE_ENGINE 0
+#endif
+
 /// DYNPAR_ON_DEVICE is 1 while nvcc compiles the device side of a function.
 #if defined(__CUDA_ARCH__)
 #define DYNPAR_ON_DEVICE 1

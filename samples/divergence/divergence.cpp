@@ -146,5 +146,6 @@ int main(int argc, char** argv) {
 
     const options o{static_cast<unsigned>(elements), static_cast<unsigned>(block_size), static_cast<unsigned>(steps),
                     static_cast<unsigned>(runs)};
-    return samples::with_engine(command, [&](auto& engine) { return run(engine, o, command); });
+    return samples::with_engine(
+        command, [&](auto& engine) { return run(engine, o, command); }, samples::built_for_ordinary_grids);
 }

@@ -250,7 +250,8 @@ int main(int argc, char** argv) {
             for (const auto& block : block_shapes) blocks.push_back({block[0], block[1]});
         }
         const options o{static_cast<unsigned>(nx), static_cast<unsigned>(ny), static_cast<unsigned>(runs)};
-        return samples::with_engine(command, [&](auto& engine) { return run(engine, o, blocks, command); });
+        return samples::with_engine(
+            command, [&](auto& engine) { return run(engine, o, blocks, command); }, samples::built_for_ordinary_grids);
     } catch (...) {
         return command.explain_exception();
     }

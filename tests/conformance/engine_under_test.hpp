@@ -2,9 +2,6 @@
 #pragma once
 
 #include <dynpar/dynpar.hpp>
-#if DYNPAR_TEST_ENGINE_QUEUE
-#include <dynpar/engine/queue.cuh>
-#endif
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-// Runs the consumers' kernel on the device runtime engine, or says why it cannot.
+// Runs the consumers' kernel on the engines for a GPU that the program has, or says why it cannot.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,6 +12,12 @@ inline int run_on_gpu() {
         std::printf("consumer skipped: no usable GPU (%s)\n", cudaGetErrorString(found));
         return 0;
     }
-    dynpar::cdp_engine engine;
-    return run_halving(engine);
+    int status = 0;
+#if DYNPAR_HAS_DEVICE_LAUNCH
+    dynpar::cdp_engine cdp;
+    status |= run_halving(cdp);
+#endif
+    dynpar::queue_engine queue;
+    status |= run_halving(queue);
+    return status;
 }

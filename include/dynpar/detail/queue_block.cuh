@@ -686,7 +686,7 @@ public:
 
     DYNPAR_FUNCTION status wait() {
 #if DYNPAR_ON_DEVICE
-        if (depth() >= engine().sync_depth) return fail(operation::wait, status::sync_depth_exceeded);
+        if (!may_wait(depth())) return fail(operation::wait, status::sync_depth_exceeded);
         note_wait(depth());
         const unsigned launched = launched_ & block_outcome::count_mask;
         if (own_ == 0 && launched == 0) return status::success;
@@ -844,17 +844,17 @@ public:
 
     DYNPAR_FUNCTION status wait() {
 #if DYNPAR_ON_DEVICE
-        if (depth() >= engine().sync_depth) {
-            return thread_rank_ == 0 ? fail(operation::wait, status::sync_depth_exceeded) : status::sync_depth_exceeded;
-        }
-        note_wait(depth());
+        wait_outcome outcome;
         if (is_on_warp()) {
             meet(waiting);
-            wait_on_warp(grid_, depth(), launched_);
+            outcome = wait_on_warp(grid_, depth(), launched_, true);
         } else {
             meet_block(waiting);
-            wait_on_block(grid_, depth(), launched_);
+            outcome = wait_on_block(grid_, depth(), launched_, true);
         }
+        if (outcome == wait_outcome::refused_and_first) return fail(operation::wait, status::sync_depth_exceeded);
+        if (outcome == wait_outcome::refused) return status::sync_depth_exceeded;
+        note_wait(depth());
         return run_stopped() ? status::launch_failed : status::success;
 #else
         return status::not_supported;

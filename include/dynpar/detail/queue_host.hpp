@@ -120,7 +120,7 @@ public:
         options_.malleable_threads = std::clamp(options_.malleable_threads, 1u, least_threads());
         most_workers_ = multiprocessors_ * static_cast<unsigned>(properties.maxThreadsPerMultiProcessor) / warp_size;
         // A device with two worker blocks of 1024 threads has as many warps as one with many small ones.
-        set_stack();
+        set_limits();
 
         stream_.reset(make_stream());
         allocate(control_, sizeof(run_control), "the queue engine's state");
@@ -213,10 +213,11 @@ public:
         return s.malleable || s.threads.count() <= widest ? status::success : status::invalid_configuration;
     }
 
-    unsigned block_threads_for(const shape& s) const {
+    /// For a first grid that `check_first` has let pass.
+    unsigned block_threads_for(const shape& s, unsigned most_worker_threads) const {
         if (options_.block_threads != 0) return options_.block_threads;
         const unsigned needed = s.malleable ? 1 : (static_cast<unsigned>(s.threads.count()) + warp_size - 1) / warp_size * warp_size;
-        return std::max(least_threads(), needed);
+        return std::max(std::min(least_threads(), most_worker_threads), needed);
     }
     unsigned shared_bytes_for(unsigned threads) const { return state_bytes(threads) + (options_.shared_bytes + 15) / 16 * 16; }
 
@@ -285,7 +286,7 @@ public:
         v.block_slots = block_slots_.get();
         v.ring_mask = static_cast<unsigned>(ring_slots_ - 1);
         v.block_threads = threads;
-        v.malleable_threads = options_.malleable_threads;
+        v.malleable_threads = std::min(options_.malleable_threads, threads);
         v.sync_depth = static_cast<unsigned>(std::min<std::size_t>(sync_depth_, info::depth_mask));
         v.nesting_depth =
             static_cast<unsigned>(std::min<std::size_t>(options_.limits.nesting_depth.value_or(info::depth_mask), info::depth_mask));
@@ -317,7 +318,7 @@ public:
         f.kernel = run->kernel_;
         f.shape = s;
         run->report_.failures.push_back(std::move(f));
-        explain(run->report_);
+        explain(run->report_, 0);
         return run;
     }
 
@@ -338,13 +339,7 @@ public:
             keep_trace(run);
             if (run.trace_) result.trace = *run.trace_;
         }
-        if (done.failed_calls != 0) {
-            failure_table table;
-            const auto copy = std::make_unique<failure_table>();
-            check(cudaMemcpy(copy.get(), failures_.get(), sizeof(table), cudaMemcpyDeviceToHost), "reading the failures of a run");
-            check(cudaMemset(failures_.get(), 0, sizeof(table)), "clearing the queue engine's table of failures");
-            add_to_report(*copy, result);
-        }
+        if (done.failures.failed_calls != 0) add_to_report(done.failures, result);
         if (done.stopped != not_stopped) {
             if (done.abandoned != 0 || result.failures.empty()) {
                 failure f;
@@ -357,8 +352,7 @@ public:
                 result.failed_calls += f.count;
             }
         }
-        abandoned_ = done.abandoned;
-        explain(result);
+        explain(result, done.abandoned);
         if (done.stopped == deadline_passed) {
             throw deadlock_error("dynpar: the run of " + run.kernel_ + " " + to_string(run.shape_) + " was stopped by its deadline of " +
                                  std::to_string(options_.deadline_milliseconds) + " ms: " + std::to_string(done.grids) +
@@ -396,36 +390,77 @@ private:
 
     unsigned least_threads() const { return options_.block_threads != 0 ? options_.block_threads : 512; }
 
-    /// A frame of `wait()` is the scheduler's part and the kernel's own; the kernel's is not known, so this is an estimate.
-    void set_stack() {
-        const std::size_t bytes_of_a_wait = options_.trace_grids != 0 ? 1024 : 768;
-        constexpr std::size_t bytes_at_least = 4096;
-        sync_depth_ = options_.limits.sync_depth.value_or(limits::default_sync_depth);
-        limit_result depth;
-        depth.name = "sync_depth";
-        depth.asked = sync_depth_;
-        depth.got = sync_depth_;
-        limit_result stack;
-        stack.name = "stack_bytes";
-        stack.asked = options_.limits.stack_bytes.value_or(bytes_at_least + sync_depth_ * bytes_of_a_wait);
-        std::size_t before = 0, free_before = 0, free_after = 0, all = 0;
-        check(cudaDeviceGetLimit(&before, cudaLimitStackSize), "asking for the stack's size");
-        check(cudaMemGetInfo(&free_before, &all), "asking for free device memory");
-        if (before < stack.asked) {
-            if (const cudaError_t code = cudaDeviceSetLimit(cudaLimitStackSize, stack.asked); code != cudaSuccess) {
-                static_cast<void>(cudaGetLastError());
-                throw cuda_error(code,
-                                 "setting the stack of a thread to " + std::to_string(stack.asked) +
-                                     " bytes for wait() nested to depth " + std::to_string(sync_depth_) +
-                                     "; lower limits::sync_depth",
-                                 DYNPAR_HERE);
+    /// Sets what the device has of the limits, and notes what became of each.
+    void set_limits() {
+        const limits& wanted = options_.limits;
+        sync_depth_ = wanted.sync_depth.value_or(limits::default_sync_depth);
+        note_own_limit("sync_depth", sync_depth_, sync_depth_);
+        if (wanted.pending_launches) {
+            ignore_limit("pending_launches", *wanted.pending_launches,
+                         "ignored: on the queue engine launches that wait to begin take memory only (queue_options::memory_bytes)");
+        }
+        if (wanted.nesting_depth) {
+            note_own_limit("nesting_depth", *wanted.nesting_depth, std::min<std::size_t>(*wanted.nesting_depth, info::depth_mask));
+        }
+        set_stack();
+        if (wanted.printf_bytes) {
+            if (set_device_limit("printf_bytes", cudaLimitPrintfFifoSize, *wanted.printf_bytes) != cudaSuccess) {
+                limit_results_.back().refused += "; CUDA takes it only before the process's first kernel that prints";
             }
         }
-        check(cudaDeviceGetLimit(&stack_bytes_, cudaLimitStackSize), "asking for the stack's size");
+    }
+
+    void note_own_limit(const char* name, std::size_t asked, std::size_t got) {
+        limit_result result;
+        result.name = name;
+        result.asked = asked;
+        result.got = got;
+        limit_results_.push_back(std::move(result));
+    }
+    void ignore_limit(const char* name, std::size_t asked, const char* why) {
+        limit_result result;
+        result.name = name;
+        result.asked = asked;
+        result.refused = why;
+        limit_results_.push_back(std::move(result));
+    }
+    cudaError_t set_device_limit(const char* name, cudaLimit limit, std::size_t asked) {
+        cudaError_t code = cudaSuccess;
+        limit_result result;
+        result.name = name;
+        result.asked = asked;
+        std::size_t before = 0, got = 0, free_before = 0, free_after = 0, all = 0;
+        check(cudaDeviceGetLimit(&before, limit), "reading a device limit");
+        check(cudaMemGetInfo(&free_before, &all), "asking for free device memory");
+        if (before != asked) code = cudaDeviceSetLimit(limit, asked);
+        if (code != cudaSuccess) {
+            static_cast<void>(cudaGetLastError());
+            result.refused = std::string(cudaGetErrorString(code)) + " (" + cudaGetErrorName(code) + ")";
+        }
+        check(cudaDeviceGetLimit(&got, limit), "reading a device limit");
         check(cudaMemGetInfo(&free_after, &all), "asking for free device memory");
-        stack.got = stack_bytes_;
-        stack.device_bytes = static_cast<std::ptrdiff_t>(free_before) - static_cast<std::ptrdiff_t>(free_after);
-        limit_results_ = {depth, stack};
+        result.got = got;
+        result.device_bytes = static_cast<std::ptrdiff_t>(free_before) - static_cast<std::ptrdiff_t>(free_after);
+        limit_results_.push_back(std::move(result));
+        return code;
+    }
+
+    /// What wait() takes of the stack is the scheduler's part and the kernel's own. The kernel's is not known: this is an estimate,
+    /// and device code looks at every wait() how much is left. Never less than there is: another engine may need it.
+    void set_stack() {
+        const std::size_t of_a_wait = stack_of_wait + (options_.trace_grids != 0 ? 256 : 0);
+        const std::size_t asked = options_.limits.stack_bytes.value_or(1024 + stack_kept_free + sync_depth_ * of_a_wait);
+        std::size_t before = 0;
+        check(cudaDeviceGetLimit(&before, cudaLimitStackSize), "asking for the stack's size");
+        const cudaError_t code = set_device_limit("stack_bytes", cudaLimitStackSize, std::max(before, asked));
+        limit_result& result = limit_results_.back();
+        result.asked = asked;
+        stack_bytes_ = result.got.value_or(0);
+        if (code == cudaSuccess) return;
+        const std::string doing = "setting the stack of a thread to " + std::to_string(asked) + " bytes for wait() nested to depth " +
+                                  std::to_string(sync_depth_) + " (lower limits::sync_depth, or give limits::stack_bytes)";
+        if (options_.limits.sync_depth || options_.limits.stack_bytes) throw cuda_error(code, doing, DYNPAR_HERE);
+        result.refused = doing + ": " + result.refused;
     }
 
     report empty_report() const {
@@ -507,16 +542,20 @@ private:
     }
 
     /// Notes that name this engine's options.
-    void explain(report& r) const {
+    void explain(report& r, std::uint64_t abandoned) const {
         for (failure& f : r.failures) {
             if (f.status == status::out_of_memory) {
                 f.note = "the memory for grids, " + std::to_string((arena_units_ - arena_begin_ + 1) * unit_bytes) +
-                         " bytes, was used up with " + std::to_string(abandoned_) +
+                         " bytes, was used up with " + std::to_string(abandoned) +
                          " grids alive; raise queue_options::memory_bytes or limits::heap_bytes (--heap-bytes), or check the recursion's "
                          "stop condition";
             } else if (f.status == status::invalid_configuration && dynpar::check(f.shape) == status::success) {
                 f.note = "the block is wider than the engine's workers; raise queue_options::block_threads (at most 1024; 512 where the "
                          "kernels are compiled with -rdc=true, unless DYNPAR_QUEUE_MOST_THREADS says more)";
+            } else if (f.status == status::sync_depth_exceeded && f.depth < sync_depth_) {
+                f.note = "the stack of a thread, " + std::to_string(stack_bytes_) +
+                         " bytes, has no room for another wait(): the kernels take more of it than was reckoned with; raise "
+                         "limits::stack_bytes";
             } else if (f.status == status::nesting_depth_exceeded && !options_.limits.nesting_depth) {
                 f.note = "grids nest to " + std::to_string(info::depth_mask) + " on this engine; check the recursion's stop condition";
             }
@@ -546,7 +585,7 @@ private:
     run_result* take_result() {
         const std::lock_guard<std::mutex> guard(results_mutex_);
         if (free_results_.empty()) {
-            constexpr std::size_t at_a_time = 64;
+            constexpr std::size_t at_a_time = 16;
             void* memory = nullptr;
             check(cudaHostAlloc(&memory, at_a_time * sizeof(run_result), cudaHostAllocDefault), "allocating host memory for reports");
             results_.emplace_back(static_cast<run_result*>(memory));
@@ -573,7 +612,6 @@ private:
     std::size_t ring_slots_ = 0;
     std::size_t arena_units_ = 0;
     arena_index arena_begin_ = 1;
-    std::uint64_t abandoned_ = 0;  // of the last run that was stopped
     std::vector<limit_result> limit_results_;
 
     device_pointer<run_control> control_;

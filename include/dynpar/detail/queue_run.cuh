@@ -15,7 +15,10 @@ __device__ __noinline__ inline void begin_worker_block(const engine_view& view) 
     for (unsigned i = threadIdx.x; i < state_bytes(blockDim.x) / sizeof(unsigned); i += blockDim.x) words[i] = 0;
     __syncthreads();
     if (threadIdx.x == 0) this_block().engine = view;
-    if (lane_rank() == 0) this_warp().depth = -1;
+    if (lane_rank() == 0) {
+        this_warp().depth = -1;
+        this_warp().stack_begin = stack_place();
+    }
     __syncthreads();
 }
 
@@ -60,6 +63,19 @@ __device__ inline void finish_run() {
         }
         __syncthreads();
     }
+    failure_table& failures = *engine().failures;
+    if (look(failures.failed_calls) != 0) {  // so that the next run, or replay, counts its own
+        const unsigned* const from = reinterpret_cast<const unsigned*>(&failures);
+        unsigned* const to = reinterpret_cast<unsigned*>(&engine().result->failures);
+        for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x) to[i] = look(from[i]);
+        __threadfence_system();
+        __syncthreads();
+        for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x) {
+            reinterpret_cast<unsigned*>(&failures)[i] = 0;
+        }
+    } else if (threadIdx.x == 0) {
+        engine().result->failures.failed_calls = 0;
+    }
     for (unsigned i = threadIdx.x; i < size_classes * sublists; i += blockDim.x) control.free_lists[i / sublists][i % sublists] = 0;
     if (threadIdx.x != 0) return;
     for (unsigned place = 0; stopped && place < board_places; ++place) {
@@ -73,8 +89,6 @@ __device__ inline void finish_run() {
         engine().trace->streams = 0;
     }
     result.grids = look(control.grids);
-    result.failed_calls = look(engine().failures->failed_calls);
-    result.lost_launches = look(engine().failures->lost_launches);
     result.abandoned = look(control.abandoned);
     result.arena_bytes = (look(control.arena_next) - engine().arena_begin) * unit_bytes;
     result.deepest = look(control.deepest);

@@ -26,6 +26,8 @@ inline constexpr unsigned block_stack_capacity = 512;     // of a worker block's
 inline constexpr unsigned records_kept = 2048;            // free grid records that a warp keeps at hand at most
 inline constexpr unsigned pieces_kept = 64;               // free pieces of 256 bytes, likewise
 inline constexpr unsigned record_batch = 511;             // grid records that warps exchange at a time
+inline constexpr unsigned stack_of_wait = 1408;           // bytes of a thread's stack that a wait() takes up until the next: an estimate
+inline constexpr unsigned stack_kept_free = 4096;         // bytes that a wait() must find: what runs on top of it, and the next wait()
 
 /// In the arena of an engine that traces the details of all grids in the trace come first, by number. Nobody gives them back.
 inline constexpr arena_index traced_details = 1;
@@ -45,9 +47,8 @@ struct run_result {
     begun_kernel kernels[most_kernels];
     unsigned begun[most_begun];        // each kernel and depth once, by first appearance: kernel << 16 | depth << 1 | 1; 0: no more
 
+    failure_table failures;            // the entries only if failed calls are counted in it
     unsigned long long grids;
-    unsigned long long failed_calls;
-    unsigned long long lost_launches;
     unsigned long long abandoned;      // grids that had been launched and had not run when the run was stopped
     unsigned long long arena_bytes;    // the most that was taken out of the arena
     unsigned deepest;
@@ -143,6 +144,7 @@ struct warp_state {
     // The frame: what runs here now. Saved and restored by whoever begins another one on top.
     std::uint32_t lane_base, wide_base;  // what it has launched lies from here upwards
     int depth;                           // of the shallowest block that waits in it; -1: nothing does
+    unsigned stack_begin;                // where its threads' stacks began: see stack_place
     unsigned level;                      // frames below
     arena_index awaited;                 // a record that it waits for
     arena_index own;                     // the wide block's own record, once it needs one
@@ -191,6 +193,7 @@ struct gang_state {
     arena_index own;
     unsigned own_accounted;
     unsigned launched;
+    unsigned first_waiter;     // of the threads whose wait() is refused
     unsigned has_ticket;
     unsigned char* shared_memory;
     unsigned long long ticket;
@@ -213,6 +216,27 @@ DYNPAR_FUNCTION constexpr unsigned state_bytes(unsigned block_threads) {
 }
 
 #if defined(__CUDACC__)
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+// CUDA has these from compute capability 8.0 on, where they are instructions. Here they go by their names there, for all lanes.
+template <class T, class Combine>
+__device__ inline T reduce_by_shuffles(T value, Combine combine) {
+    for (unsigned distance = warp_size / 2; distance != 0; distance /= 2) value = combine(value, __shfl_xor_sync(all_lanes, value, distance));
+    return value;
+}
+template <class T>
+__device__ inline T __reduce_add_sync(unsigned, T value) {
+    return reduce_by_shuffles(value, [](T a, T b) { return a + b; });
+}
+template <class T>
+__device__ inline T __reduce_min_sync(unsigned, T value) {
+    return reduce_by_shuffles(value, [](T a, T b) { return a < b ? a : b; });
+}
+template <class T>
+__device__ inline T __reduce_max_sync(unsigned, T value) {
+    return reduce_by_shuffles(value, [](T a, T b) { return a < b ? b : a; });
+}
+#endif
 
 extern __shared__ __align__(16) unsigned char worker_memory[];
 
@@ -262,6 +286,19 @@ __device__ inline void put_in_block(T& place, T value) {
 template <class T>
 __device__ inline T* at(arena_index place) {
     return reinterpret_cast<T*>(engine().arena + static_cast<unsigned long long>(place) * unit_bytes);
+}
+
+/// How far this thread's stack has got, in bytes; it grows downwards.
+__device__ __noinline__ inline unsigned stack_place() {
+    volatile unsigned here = 0;
+    return static_cast<unsigned>(__cvta_generic_to_local(const_cast<unsigned*>(&here)));
+}
+/// Whether a block at this depth may wait: how many waits may lie on top of each other is a limit of its own, and each takes stack.
+/// What a kernel needs of the stack is known to nobody beforehand.
+__device__ inline bool may_wait(unsigned depth) {
+    if (depth >= engine().sync_depth) return false;
+    const int used = static_cast<int>(this_warp().stack_begin - stack_place());
+    return used + static_cast<int>(stack_kept_free) <= static_cast<int>(engine().stack_bytes);
 }
 
 /// Ends the run early. The first reason stays.

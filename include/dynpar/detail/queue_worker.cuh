@@ -294,9 +294,17 @@ __device__ inline arena_index ensure_shared_record(arena_index& own, arena_index
     return found;
 }
 
-/// All lanes of a warp whose block waits, those that have returned among them: first what all of them have launched is counted.
-__device__ __noinline__ inline void wait_on_warp(arena_index grid, std::uint32_t depth, unsigned& launched) {
+/// What became of a block's wait(). One of the threads whose wait() is refused says so for all.
+enum class wait_outcome : unsigned { done, refused, refused_and_first };
+
+/// All lanes of a warp whose block waits, those that have returned among them (`waits` is false): first what all of them have
+/// launched is counted.
+__device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::uint32_t depth, unsigned& launched, bool waits) {
     __syncwarp();
+    if (__any_sync(all_lanes, !may_wait(depth))) {
+        const unsigned first = static_cast<unsigned>(__ffs(static_cast<int>(__ballot_sync(all_lanes, waits)))) - 1;
+        return lane_rank() == first ? wait_outcome::refused_and_first : wait_outcome::refused;
+    }
     warp_state& warp = this_warp();
     const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));
     launched = 0;
@@ -306,7 +314,7 @@ __device__ __noinline__ inline void wait_on_warp(arena_index grid, std::uint32_t
     }
     __syncwarp();
     const arena_index own = warp.own;
-    if (own == 0) return;
+    if (own == 0) return wait_outcome::done;
     if (warp.own_accounted < 2) {
         point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
         point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
@@ -323,6 +331,7 @@ __device__ __noinline__ inline void wait_on_warp(arena_index grid, std::uint32_t
     }
     __threadfence();
     __syncwarp();
+    return wait_outcome::done;
 }
 
 /// What the return of a block on a warp or a worker block means for the records; by one thread.
@@ -362,7 +371,7 @@ __device__ inline void run_on_warp(const wide_task& task, std::uint32_t rank) {
     unsigned launched = 0;
     if (lane_rank() < task.threads) launched = task.entry(task, rank).launched;
     for (meeting why = meet(returned); why != returned; why = meet(returned)) {
-        if (why == waiting) wait_on_warp(task.grid, task.info & info::depth_mask, launched);
+        if (why == waiting) wait_on_warp(task.grid, task.info & info::depth_mask, launched, false);
     }
     const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));
     return_shared_memory(task, borrowed);
@@ -388,10 +397,18 @@ __device__ inline void run_on_warp(const wide_task& task, std::uint32_t rank) {
 // ---- The worker block together
 
 /// All threads of a worker block whose block waits. As wait_on_warp.
-__device__ __noinline__ inline void wait_on_block(arena_index grid, std::uint32_t depth, unsigned& launched) {
+__device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std::uint32_t depth, unsigned& launched, bool waits) {
     __syncwarp();
     gang_state& gang = this_block().gang;
     warp_state& warp = this_warp();
+    if (any_of_block(!may_wait(depth))) {
+        if (threadIdx.x == 0) gang.first_waiter = ~0u;
+        sync_block();
+        if (waits) atomicMin(&gang.first_waiter, threadIdx.x);
+        __syncwarp();
+        sync_block();
+        return look_in_block(gang.first_waiter) == threadIdx.x ? wait_outcome::refused_and_first : wait_outcome::refused;
+    }
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     launched = 0;
     if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
@@ -449,6 +466,7 @@ __device__ __noinline__ inline void wait_on_block(arena_index grid, std::uint32_
         __threadfence();
     }
     sync_block();
+    return wait_outcome::done;
 }
 
 __device__ void run_on_block();  // below
@@ -795,7 +813,7 @@ __device__ inline void run_candidate() {
     unsigned launched = 0;
     if (threadIdx.x < task.threads) launched = task.entry(task, task.first).launched;
     for (meeting why = meet_block(returned); why != returned; why = meet_block(returned)) {
-        if (why == waiting) wait_on_block(task.grid, task.info & info::depth_mask, launched);
+        if (why == waiting) wait_on_block(task.grid, task.info & info::depth_mask, launched, false);
     }
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);

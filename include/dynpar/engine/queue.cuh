@@ -1,6 +1,12 @@
 // The queue engine: nested grids as tasks of one resident grid, scheduled in software on the GPU.
 #pragma once
 
+#include "../platform.hpp"
+
+#if !DYNPAR_HAS_QUEUE_ENGINE
+#error "dynpar: the queue engine needs nvcc and compute capability 7.0 or newer in every architecture: compile as CUDA, with -arch=sm_70 or above"
+#endif
+
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -85,7 +91,7 @@ public:
             return queue_handle(host_->refuse(kernel_text, s, why));
         }
         const auto payload = queue::make_payload(kernel, args...);
-        const unsigned threads = host_->block_threads_for(s);
+        const unsigned threads = host_->block_threads_for(s, most_worker_threads);
         const unsigned bytes = host_->shared_bytes_for(threads);
         const unsigned blocks = host_->worker_blocks(cache, reinterpret_cast<const void*>(grid), threads, bytes);
         auto run = host_->begin(stream, kernel_text, s);

@@ -1,0 +1,3 @@
+#include "../run_on_gpu.cuh"
+
+int main() { return run_on_gpu(); }
