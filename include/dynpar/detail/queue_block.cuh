@@ -105,7 +105,7 @@ __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth)
         return;  // too many kernels
     }
     const unsigned long long bit = 1ull << depth;
-    if ((look(control.begun_depths[number]) & bit) != 0 || (atomicOr(&control.begun_depths[number], bit) & bit) != 0) return;
+    if ((atomicOr(&control.begun_depths[number], bit) & bit) != 0) return;
     const unsigned order = atomicAdd(&control.begun_count, 1u);
     if (order >= run_result::most_begun) return;
     put(result.begun[order], number << 16 | depth << 1 | 1u);

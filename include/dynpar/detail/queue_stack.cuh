@@ -315,7 +315,7 @@ __device__ inline unsigned workers_of(std::uint32_t width) {
 
 /// Whether a grid is large enough for the board: all idle workers go for it at once, and most of them in vain if it is not.
 __device__ inline bool is_for_board(std::uint32_t width, unsigned long long blocks) {
-    return blocks >= max(2u, workers_of(width) / 8) && blocks <= board_word::most_blocks;
+    return blocks >= max(2u, workers_of(width) / 32) && blocks <= board_word::most_blocks;
 }
 /// Whether others may run blocks of a grid before the block that launches it has returned: then it must be counted at once.
 __device__ inline bool is_open_to_others(std::uint32_t width, unsigned long long blocks) {
