@@ -173,7 +173,7 @@ bool is_not_supported(const dynpar::report& report) {
 
 /// Adds up by each of the variants on `engine` and prints a line for each. At the end throws the first `launch_error`,
 /// or `wrong_result` if anything was not as the CPU has it. What the engine cannot do is no error where it is one
-/// variant of several.
+/// variant of several, nor is the sum of a variant that has an order missing: it is shown as it is.
 template <class Engine>
 void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t elements, unsigned block_size,
             unsigned cutoff, const samples::command_line& command) {
@@ -193,12 +193,16 @@ void reduce(Engine& engine, const std::vector<variant>& variants, std::size_t el
             const result r = on_engine.run(v);
             const std::uint64_t expected_grids = count_grids(v, blocks, block_size, cutoff);
             const bool right = r.sum == expected && r.report.grids == expected_grids;
+            const bool may_be_wrong = v == variant::reduce2 && variants.size() > 1 && r.report.grids == expected_grids;
             char line[160];
             std::snprintf(line, sizeof line, "%-17s  sum %lld in %llu grids: %s  %.3f ms", to_string(v), r.sum,
-                          static_cast<unsigned long long>(r.report.grids), right ? "right" : "WRONG", r.milliseconds);
+                          static_cast<unsigned long long>(r.report.grids), right          ? "right"
+                          : may_be_wrong ? "wrong, nothing orders its blocks: see reduce2-tail"
+                                         : "WRONG",
+                          r.milliseconds);
             command.say(line);
             command.show_tree(r.report);
-            if (!right) {
+            if (!right && !may_be_wrong) {
                 wrong += std::string(wrong.empty() ? "" : "; ") + to_string(v) + ": sum " + std::to_string(r.sum) +
                          " in " + std::to_string(r.report.grids) + " grids, expected " + std::to_string(expected) +
                          " in " + std::to_string(expected_grids);
