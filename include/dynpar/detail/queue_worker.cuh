@@ -884,20 +884,17 @@ __device__ inline void run_wide(std::uint32_t available_tasks) {
     copy_task(task, slot<wide_task>(warp.wide_top - 1));
     __syncwarp();
     if ((task.info & info::width_mask) == info::on_warp) {
-        // Of many blocks a few at a go: every look at the stack, and at who is hungry, is a way to the second-level cache.
-        const std::uint32_t count = Nested ? 1 : max(1u, min(8u, (task.last - task.first) / 4));
         if (lane == 0) {
-            if (task.first + count == task.last) {
+            if (task.first + 1 == task.last) {
                 --warp.wide_top;
             } else {
-                slot<wide_task>(warp.wide_top - 1).first = task.first + count;
+                slot<wide_task>(warp.wide_top - 1).first = task.first + 1;
             }
             if (task.first == 0) ++warp.grids;
             warp.deepest = max(warp.deepest, task.info & info::depth_mask);
         }
         __syncwarp();
-#pragma unroll 1
-        for (std::uint32_t i = 0; i < count; ++i) run_on_warp<Nested>(task, task.first + i);
+        run_on_warp<Nested>(task, task.first);
         return;
     }
     const std::uint32_t blocks = min(task.last - task.first, warp_size);
