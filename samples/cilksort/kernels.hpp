@@ -29,7 +29,7 @@ inline constexpr unsigned run_length = 32;   ///< numbers that one thread sorts 
 inline constexpr unsigned least_leaf = 512;  ///< below it the four parts would not all have numbers
 inline constexpr unsigned default_leaf = 4096;
 inline constexpr unsigned default_merged_by_block = 4096;
-inline constexpr unsigned default_merged_by_thread = 128;
+inline constexpr unsigned default_merged_by_thread = 32;
 
 DYNPAR_FUNCTION constexpr unsigned smaller(unsigned a, unsigned b) { return a < b ? a : b; }
 

@@ -197,14 +197,15 @@ struct recursive_reduce2_malleable {
 /// grid that divides it, any other adds up its part. `numbers` is aligned to 16 bytes; the sum is added to `*total`.
 struct recursive_reduce_cutoff {
     static constexpr const char* name = "recursive_reduce_cutoff";
-    static constexpr unsigned most_parts = 128;    ///< blocks of a grid
+    static constexpr unsigned most_parts = 1u << 15;  ///< blocks of a grid
     static constexpr unsigned most_threads = 128;  ///< of a block
     static constexpr unsigned least_cutoff = 4;    ///< parts are multiples of 4: fewer could not be divided
 
-    /// The grid for `count` numbers: no more blocks than it takes.
+    /// The grid for `count` numbers: as many blocks as it takes, or, if those are too many, as few as can launch them. A wide
+    /// grid at the bottom goes through the numbers in order; many grids side by side would be all over them.
     static DYNPAR_FUNCTION dynpar::shape shape_for(unsigned count, unsigned cutoff) {
         const unsigned parts = (count + cutoff - 1) / cutoff;
-        return dynpar::shape(parts < most_parts ? parts : most_parts, dynpar::at_most(most_threads),
+        return dynpar::shape(parts <= most_parts ? parts : (parts + most_parts - 1) / most_parts, dynpar::at_most(most_threads),
                              most_threads * static_cast<unsigned>(sizeof(long long)));
     }
     /// How many numbers a block of `blocks` takes: a multiple of 4, so that all parts are aligned as `numbers` is.
