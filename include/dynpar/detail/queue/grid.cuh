@@ -1,7 +1,7 @@
 // Queue engine: the record of a grid that somebody waits for, its continuations and memory, and what happens when it is complete.
 #pragma once
 
-#include "queue_stack.cuh"
+#include "board.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -36,7 +36,7 @@ struct alignas(64) memory_header {
 
 #if defined(__CUDACC__)
 
-__device__ void advance_stream(arena_index stream);  // queue_stream.cuh
+__device__ void advance_stream(arena_index stream);  // stream.cuh
 
 /// A record for a grid with one block that runs or is about to; 0 if there is no memory.
 __device__ inline arena_index make_record(arena_index parent, std::uint32_t depth) {
@@ -46,6 +46,19 @@ __device__ inline arena_index make_record(arena_index parent, std::uint32_t dept
     words[0] = make_uint4(1, parent, 0, 0);
     words[2] = make_uint4(depth, 0, 0, 0);
     return place;
+}
+
+/// Of a block wider than a lane: creates its record, once, whoever of its threads needs it first. 0 if there is no memory.
+__device__ inline arena_index ensure_shared_record(arena_index& own, arena_index grid, std::uint32_t depth) {
+    const arena_index there = look(own);
+    if (there != 0) return there;
+    const arena_index mine = make_record(grid, depth);
+    if (mine == 0) return 0;
+    __threadfence_block();
+    const arena_index found = atomicCAS(&own, 0u, mine);
+    if (found == 0) return mine;
+    release(mine, 0);
+    return found;
 }
 
 /// A piece of the arena that is given back when the grid is complete; 0 if there is none. It begins with a memory_link.
@@ -63,6 +76,15 @@ __device__ __noinline__ inline arena_index allocate_for(arena_index grid, unsign
 __device__ inline void* allocate_scratch(arena_index grid, unsigned long long bytes) {
     const arena_index piece = allocate_for(grid, bytes + sizeof(memory_header));
     return piece != 0 ? at<memory_header>(piece) + 1 : nullptr;
+}
+
+__device__ __noinline__ inline void* scratch_of(arena_index record, unsigned long long bytes) {
+    grid_record* of = at<grid_record>(record);
+    if (bytes <= sizeof(of->scratch) &&
+        (atomicOr(&of->depth_and_flags, grid_record::scratch_taken) & grid_record::scratch_taken) == 0) {
+        return of->scratch;
+    }
+    return allocate_scratch(record, bytes);
 }
 
 /// A continuation that a record has room for: one block of one thread, or of a power of two up to a warp, and few arguments.

@@ -1,7 +1,7 @@
 // Queue engine: memory for records, arguments, scratch and spilled tasks, taken and given back by any thread at any time.
 #pragma once
 
-#include "queue_state.cuh"
+#include "state.cuh"
 
 #if defined(__CUDACC__)
 

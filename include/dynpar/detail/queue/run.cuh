@@ -1,7 +1,9 @@
 // Queue engine: the resident grid that is a run, from its first task to the state it leaves for the next run.
 #pragma once
 
-#include "queue_block.cuh"
+#include "entry_points.cuh"
+#include "launch.cuh"
+#include "worker.cuh"
 
 #if defined(__CUDACC__)
 

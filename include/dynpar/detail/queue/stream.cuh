@@ -1,7 +1,7 @@
 // Queue engine: streams and events of device code. A stream is a list of grids of which one runs; an event is a mark in it.
 #pragma once
 
-#include "queue_grid.cuh"
+#include "grid.cuh"
 
 #if defined(__CUDACC__)
 

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
-#include "device_trace.cuh"
-#include "failure_table.cuh"
-#include "queue_task.cuh"
+#include "../device_trace.cuh"
+#include "../failure_table.cuh"
+#include "task.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -286,19 +286,6 @@ __device__ inline void put_in_block(T& place, T value) {
 template <class T>
 __device__ inline T* at(arena_index place) {
     return reinterpret_cast<T*>(engine().arena + static_cast<unsigned long long>(place) * unit_bytes);
-}
-
-/// How far this thread's stack has got, in bytes; it grows downwards.
-__device__ __noinline__ inline unsigned stack_place() {
-    volatile unsigned here = 0;
-    return static_cast<unsigned>(__cvta_generic_to_local(const_cast<unsigned*>(&here)));
-}
-/// Whether a block at this depth may wait: how many waits may lie on top of each other is a limit of its own, and each takes stack.
-/// What a kernel needs of the stack is known to nobody beforehand.
-__device__ inline bool may_wait(unsigned depth) {
-    if (depth >= engine().sync_depth) return false;
-    const int used = static_cast<int>(this_warp().stack_begin - stack_place());
-    return used + static_cast<int>(stack_kept_free) <= static_cast<int>(engine().stack_bytes);
 }
 
 /// Ends the run early. The first reason stays.

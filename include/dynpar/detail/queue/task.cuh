@@ -5,9 +5,9 @@
 #include <cstring>
 #include <type_traits>
 
-#include "../dimensions.hpp"
-#include "../platform.hpp"
-#include "../shape.hpp"
+#include "../../dimensions.hpp"
+#include "../../platform.hpp"
+#include "../../shape.hpp"
 
 namespace dynpar {
 namespace detail {

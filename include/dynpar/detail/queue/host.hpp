@@ -16,13 +16,13 @@
 #include <utility>
 #include <vector>
 
-#include "../cuda_error.hpp"
-#include "../engine_options.hpp"
-#include "../kernel.hpp"
-#include "../report.hpp"
-#include "failure_table.cuh"
-#include "progress_line.hpp"
-#include "queue_state.cuh"
+#include "../../cuda_error.hpp"
+#include "../../engine_options.hpp"
+#include "../../kernel.hpp"
+#include "../../report.hpp"
+#include "../failure_table.cuh"
+#include "../progress_line.hpp"
+#include "state.cuh"
 
 namespace dynpar {
 

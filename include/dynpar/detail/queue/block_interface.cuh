@@ -1,0 +1,232 @@
+// Queue engine: what the blocks that kernels are handed do alike.
+#pragma once
+
+#include "../../block.hpp"
+#include "launch.cuh"
+#include "stream_handles.cuh"
+
+/// DYNPAR_CHECK_POINTERS: whether launches look at pointers among their arguments (`status::invalid_pointer`). It costs a few
+/// instructions for each; define it as 0 to go without.
+#if !defined(DYNPAR_CHECK_POINTERS)
+#define DYNPAR_CHECK_POINTERS 1
+#endif
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+template <class Block>
+struct block_and_status {
+    Block block;
+    status result;
+};
+
+/// What both block types do alike. `Derived` says what its record is, and counts children.
+///
+/// Members are DYNPAR_FUNCTION, with bodies for the device alone: nvcc compiles kernels for both sides.
+template <class Derived>
+class block_interface {
+public:
+    DYNPAR_FUNCTION unsigned block_rank() const { return rank_; }
+    DYNPAR_FUNCTION unsigned num_blocks() const { return static_cast<unsigned>(dim_blocks().count()); }
+    DYNPAR_FUNCTION dimensions group_index() const {
+        return details_ == 0 ? dimensions(0, 0, 0) : dim_blocks().index_of(rank_);
+    }
+    DYNPAR_FUNCTION dimensions dim_blocks() const {
+#if DYNPAR_ON_DEVICE
+        if (details_ != 0) return at<launch_details>(details_)->blocks;
+#endif
+        return {};
+    }
+    DYNPAR_FUNCTION unsigned depth() const { return info_ & info::depth_mask; }
+
+    template <class Kernel, class... Args>
+    DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
+        check_kernel<lane_block, Kernel, Args...>();
+        check_kernel<wide_block, Kernel, Args...>();
+#if DYNPAR_ON_DEVICE
+        const auto payload = make_payload(kernel, args...);
+        const bool bad = bad_pointer(args...);
+        // What is too deep goes the long way, and what is traced: for that the short way has not an instruction.
+        const std::uint32_t depth_if_plain = info_ & (info::depth_mask | info::traced);
+        const bool plain = depth_if_plain < engine().nesting_depth && !bad;
+        if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
+            if (plain && is_simple(s)) {
+                lane_task task = make_lane_task<Kernel, Args...>(payload);
+                task.info = (depth_if_plain + 1) | lane_rank() << info::launcher_shift;
+                if (derived().push_child(task)) return status::success;
+                return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
+            }
+        }
+        if constexpr (payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
+            const bool on_lane = payload_bytes<Kernel, Args...> > sizeof(lane_arguments) && is_simple(s);
+            if (plain && (on_lane || is_simple_on_warp(s, most_threads<Kernel>()))) {
+                wide_task task{};
+                task.entry = on_lane ? &entry_points<Kernel, Args...>::wide_lane : &entry_points<Kernel, Args...>::wide;
+                task.info = (depth_if_plain + 1) | (on_lane ? info::on_lane : info::on_warp);
+                task.threads = s.malleable ? min(s.threads.x, engine().malleable_threads) : s.threads.x;
+                task.last = 1;
+                memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
+                if (derived().push_child(task)) return status::success;
+                return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
+            }
+        }
+        return apply(launch_slowly<Kernel, Args...>(derived(), payload, s, bad, false, 0));
+#else
+        return nowhere(kernel, s, args...);
+#endif
+    }
+
+    template <class Kernel, class... Args>
+    DYNPAR_FUNCTION status launch(const queue_stream& stream, Kernel kernel, const shape& s, Args... args) {
+        check_kernel<lane_block, Kernel, Args...>();
+        check_kernel<wide_block, Kernel, Args...>();
+#if DYNPAR_ON_DEVICE
+        return apply(launch_slowly<Kernel, Args...>(derived(), make_payload(kernel, args...), s, bad_pointer(args...), true,
+                                                    Derived::state_of(stream)));
+#else
+        static_cast<void>(stream);
+        return nowhere(kernel, s, args...);
+#endif
+    }
+
+    template <class Kernel, class... Args>
+    DYNPAR_FUNCTION status then(Kernel kernel, const shape& s, Args... args) {
+        check_kernel<lane_block, Kernel, Args...>();
+        check_kernel<wide_block, Kernel, Args...>();
+#if DYNPAR_ON_DEVICE
+        const auto payload = make_payload(kernel, args...);
+        const bool bad = bad_pointer(args...);
+        simple_continuation simple{};
+        if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
+            if (is_simple(s)) {
+                const lane_task task = make_lane_task<Kernel, Args...>(payload);
+                simple = {task.entry, 0, task.arguments};
+            } else if (is_simple_on_warp(s, most_threads<Kernel>())) {
+                const unsigned threads = s.malleable ? min(s.threads.x, engine().malleable_threads) : s.threads.x;
+                if ((threads & (threads - 1)) == 0) {
+                    simple.entry = reinterpret_cast<lane_entry>(&entry_points<Kernel, Args...>::wide);
+                    simple.threads_log2 = static_cast<unsigned>(__popc(threads - 1));
+                    memcpy(&simple.arguments, &payload, payload_bytes<Kernel, Args...>);
+                }
+            }
+            if (simple.entry != nullptr && !bad && derived().continue_simply(simple)) return status::success;
+        }
+        return apply(continue_slowly<Kernel, Args...>(derived(), payload, s, simple, bad));
+#else
+        return nowhere(kernel, s, args...);
+#endif
+    }
+
+    template <class T>
+    DYNPAR_FUNCTION T* scratch(std::size_t count) {
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: scratch memory runs no destructors");
+#if DYNPAR_ON_DEVICE
+        void* memory = nullptr;
+        if (count <= (1ull << 40) / sizeof(T)) memory = derived().take_scratch(count * sizeof(T));
+        if (memory == nullptr) fail(operation::scratch, status::out_of_memory);
+        return static_cast<T*>(memory);
+#else
+        static_cast<void>(count);
+        return nullptr;
+#endif
+    }
+
+    DYNPAR_FUNCTION queue_stream make_stream() {
+#if DYNPAR_ON_DEVICE
+        const arena_index state = open_stream();
+        if (state == 0) fail(operation::make_stream, status::out_of_memory);
+        return Derived::stream_of(state);
+#else
+        return Derived::stream_of(0);
+#endif
+    }
+    DYNPAR_FUNCTION queue_event make_event() { return Derived::new_event(); }
+
+protected:
+    DYNPAR_FUNCTION block_interface(arena_index grid, std::uint32_t task_info, arena_index details, std::uint32_t rank, text kernel)
+        : grid_(grid), info_(task_info), details_(details), rank_(rank), kernel_(kernel) {}
+
+    DYNPAR_FUNCTION Derived& derived() { return static_cast<Derived&>(*this); }
+    DYNPAR_FUNCTION const Derived& derived() const { return static_cast<const Derived&>(*this); }
+
+#if DYNPAR_ON_DEVICE
+    template <class... Args>
+    __device__ bool bad_pointer(const Args&... args) const {
+#if DYNPAR_CHECK_POINTERS
+        return (points_into_block(args) || ...);
+#else
+        return false;
+#endif
+    }
+    /// C11: memory that is gone when the launching block is, or that no other thread can see.
+    template <class T>
+    __device__ bool points_into_block(const T& argument) const {
+        if constexpr (std::is_pointer_v<T>) {
+            if constexpr (!std::is_function_v<std::remove_pointer_t<T>>) {
+                const void* place = (const void*)argument;
+                return place != nullptr && (__isLocal(place) || __isShared(place) || derived().is_own_shared_memory(place));
+            }
+        }
+        return false;
+    }
+    // What is seldom needed is not inlined, and takes the block and gives it back by value: a block whose address is taken would lie in
+    // memory in all kernels, and what is inlined costs registers, which every return of a kernel restores.
+    __device__ status apply(const block_and_status<Derived>& after) {
+        derived() = after.block;
+        return after.result;
+    }
+    template <class Kernel, class... Args>
+    static __device__ __noinline__ block_and_status<Derived> launch_slowly(Derived block, payload_of<Kernel, Args...> payload, shape s,
+                                                                           bool bad, bool in_stream, arena_index stream) {
+        launch_request request =
+            make_request<Kernel, Args...>(payload, operation::launch, block.depth() + 1, block.info_, block.details_, bad);
+        request.in_stream = in_stream;
+        request.stream = stream;
+        const status result = block.launch_child(request, s);
+        return {block, result};
+    }
+    template <class Kernel, class... Args>
+    static __device__ __noinline__ block_and_status<Derived> continue_slowly(Derived block, payload_of<Kernel, Args...> payload,
+                                                                             shape s, simple_continuation simple, bool bad) {
+        launch_request request =
+            make_request<Kernel, Args...>(payload, operation::then, block.depth(), block.info_, block.details_, bad);
+        const arena_index record = block.grid_of_its_own();
+        block.add_no_more_simply();
+        const status result = continue_with(request, s, record, simple, block.continuation_lock());
+        return {block, result};
+    }
+    /// Of all threads that may continue this grid; null if they are not of one worker block.
+    __device__ unsigned* continuation_lock() const {
+        return (info_ & info::one_of_several) != 0 ? nullptr : &derived().lock_of_block();
+    }
+    static __device__ status fail_to_launch(text kernel, unsigned kernel_depth, const shape& s) {
+        return report_failure(operation::launch, status::out_of_memory, kernel, kernel_depth, s);
+    }
+    /// For a call that is about this block itself.
+    __device__ status fail(operation what, status why) const {
+        shape s(dim_blocks(), derived().dim_threads());
+        if (details_ != 0) s.shared_bytes = at<launch_details>(details_)->shared_bytes;
+        return report_failure(what, why, kernel_, depth(), s);
+    }
+    __device__ bool is_owner() const { return (info_ & info::owner) != 0; }
+    /// Whether a continuation cannot be simple: others know the record, or the trace is to know the continuation.
+    __device__ bool continues_slowly() const { return (info_ & (info::owner | info::traced)) != 0; }
+#endif
+
+    /// Never called: engines of the queue have no host side, but nvcc wants a body, and the kernel's in it.
+    template <class Kernel, class... Args>
+    DYNPAR_FUNCTION static status nowhere(const Kernel&, const shape&, const Args&...) {
+        return status::not_supported;
+    }
+
+    arena_index grid_;
+    std::uint32_t info_;
+    arena_index details_;
+    std::uint32_t rank_;
+    text kernel_;
+};
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar

@@ -1,0 +1,140 @@
+// Queue engine: how the returns of blocks are counted, at once or later.
+#pragma once
+
+#include "grid.cuh"
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+/// Tells the others what this warp has put off, after its writes: `retire` releases them, those of the other lanes as well. All lanes
+/// together.
+__device__ inline void flush_deferred() {
+    warp_state& warp = this_warp();
+    const bool nothing = warp.deferred == 0;
+    __syncwarp();  // all have read it before one writes it
+    if (nothing) return;
+    if (lane_rank() == 0) {
+        const int change = warp.deferred;
+        warp.deferred = 0;
+        retire(warp.deferred_grid, change);
+    }
+    __syncwarp();
+}
+
+/// All lanes together: adds to a record's count, now or later. Putting it off is safe: what is put off contains at least one
+/// block that the record still counts, so nobody can find the record at zero; and the children that it does not count yet are
+/// in this warp's own stack. Whoever lets others see that stack flushes first.
+__device__ inline void count_later(arena_index grid, int change) {
+    warp_state& warp = this_warp();
+    const bool another = warp.deferred_grid != grid;
+    __syncwarp();
+    if (another) {
+        flush_deferred();
+        if (lane_rank() == 0) warp.deferred_grid = grid;
+    }
+    if (lane_rank() == 0) warp.deferred += change;
+    __syncwarp();
+}
+
+/// Points children that were launched before their parent had a record of its own to it: those of the tasks from `base` to `top`
+/// that count on the parent's grid and were launched by it. All lanes together.
+template <class Task>
+__device__ inline void point_to_own(std::uint32_t base, std::uint32_t top, arena_index grid, arena_index own) {
+    for (std::uint32_t place = base + lane_rank(); static_cast<std::int32_t>(top - place) > 0; place += warp_size) {
+        Task& task = slot<Task>(place);
+        if (task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
+    }
+}
+
+/// The same for lane tasks, by the lane that launched them, alone.
+__device__ inline void point_lanes_to_own(arena_index grid, arena_index own) {
+    for (std::uint32_t place = this_warp().lane_base; static_cast<std::int32_t>(this_warp().lane_top - place) > 0; ++place) {
+        lane_task& task = slot<lane_task>(place);
+        const bool mine = (task.info >> info::launcher_shift & (warp_size - 1)) == lane_rank();
+        if (mine && task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
+    }
+}
+
+/// What a lane's return means for the records. The change that is left to make, to whose count (0: none).
+struct count_change {
+    arena_index grid;
+    int change;
+};
+
+__device__ inline count_change settle_lane(arena_index grid, std::uint32_t task_info, block_outcome outcome) {
+    const int launched = static_cast<int>(outcome.launched & block_outcome::count_mask);
+    arena_index own = outcome.own;
+    const bool sole_owner = (task_info & (info::owner | info::one_of_several)) == info::owner;
+    if (own == 0 && sole_owner) own = grid;
+    if (own == 0) return {launched == 1 ? 0u : grid, launched - 1};
+    if ((outcome.launched & block_outcome::accounted) != 0) return {own, launched - 1};
+    if (launched != 0) {  // nobody else knows the record before its children run, so no atomic
+        put(at<grid_record>(own)->pending, launched);
+        return {0, 0};
+    }
+    const record_view view(own);
+    if (begin_continuation(own, view)) return {0, 0};
+    release_record(own, view);
+    if (view.parent() == 0) end_run();
+    return {view.parent(), -1};
+}
+
+/// All lanes together, when all blocks of a round have returned.
+__device__ inline void settle_round(bool have, arena_index grid, std::uint32_t task_info, block_outcome outcome) {
+    const bool late = have && (outcome.launched & block_outcome::late) != 0;
+    if (unsigned lates = __ballot_sync(all_lanes, late); lates != 0) {
+        const std::uint32_t base = this_warp().lane_base;
+        const std::uint32_t top = this_warp().lane_top;
+        const arena_index target = late ? outcome.own : 0;
+        for (std::uint32_t first = base; static_cast<std::int32_t>(top - first) > 0; first += warp_size) {
+            const std::uint32_t place = first + lane_rank();
+            const bool there = static_cast<std::int32_t>(top - place) > 0;
+            lane_task& task = slot<lane_task>(place);
+            const std::uint32_t launcher = there ? task.info >> info::launcher_shift & (warp_size - 1) : 0;
+            const arena_index own = __shfl_sync(all_lanes, target, static_cast<int>(launcher));
+            const arena_index parents_grid = __shfl_sync(all_lanes, grid, static_cast<int>(launcher));
+            if (there && own != 0 && task.grid == parents_grid && (task.info & info::owner) == 0) task.grid = own;
+        }
+        __syncwarp();
+    }
+    // A fence only where somebody else may look: a block that just counts on its grid is counted later, behind a fence there.
+    const bool joins = have && (outcome.own != 0 || (task_info & (info::owner | info::one_of_several)) == info::owner);
+    count_change mine{0, 0};
+    if (have && !joins) mine = settle_lane(grid, task_info, outcome);
+    const unsigned joining = __ballot_sync(all_lanes, joins);
+    const unsigned counting = __ballot_sync(all_lanes, mine.grid != 0);
+    if (joining == 0) {
+        if (counting == 0) return;
+        const arena_index first = __shfl_sync(all_lanes, mine.grid, __ffs(static_cast<int>(counting)) - 1);
+        if (__all_sync(all_lanes, mine.grid == 0 || mine.grid == first)) {
+            const int sum = __reduce_add_sync(all_lanes, mine.grid != 0 ? mine.change : 0);
+            if (sum != 0) count_later(first, sum);
+            return;
+        }
+    }
+    if (joins) mine = settle_lane(grid, task_info, outcome);
+    if (mine.grid != 0) retire(mine.grid, mine.change);
+    __syncwarp();
+}
+
+/// A lane that has returned while others of its round wait: its children must count before anybody runs them.
+__device__ __noinline__ inline void settle_alone(arena_index grid, std::uint32_t task_info, block_outcome outcome) {
+    if ((outcome.launched & block_outcome::late) != 0) point_lanes_to_own(grid, outcome.own);
+    const count_change mine = settle_lane(grid, task_info, outcome);
+    if (mine.grid != 0) retire(mine.grid, mine.change);
+}
+
+/// What the return of a block on a warp or a worker block means for the records; by one thread.
+__device__ inline count_change settle_wide(const wide_task& task, arena_index own, unsigned accounted, int launched) {
+    return settle_lane(task.grid, task.info,
+                       block_outcome{own, static_cast<unsigned>(launched) | (accounted != 0 ? block_outcome::accounted : 0u)});
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif

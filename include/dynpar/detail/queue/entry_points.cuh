@@ -1,0 +1,75 @@
+// Queue engine: where tasks enter kernels.
+#pragma once
+
+#include "begin.cuh"
+#include "lane_block.cuh"
+#include "wide_block.cuh"
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+static_assert(is_block<lane_block>() && is_block<wide_block>(), "the queue engine's blocks have the whole interface");
+
+#if defined(__CUDACC__)
+
+/// The bytes of a payload, wherever they came from, as the payload.
+template <class Payload, class Words>
+struct payload_bytes_of {
+    alignas(Payload) unsigned char bytes[sizeof(Payload)];
+    __device__ explicit payload_bytes_of(const Words& words) {
+        memcpy(bytes, &words, sizeof(Payload) < sizeof(Words) ? sizeof(Payload) : sizeof(Words));
+    }
+    __device__ const Payload& get() const { return *reinterpret_cast<const Payload*>(bytes); }
+};
+
+template <class Kernel, class... Args>
+struct entry_points {
+    using payload_type = payload_of<Kernel, Args...>;
+
+    /// A lane task.
+    static __device__ block_outcome lane(arena_index grid, std::uint32_t task_info, lane_arguments arguments) {
+        if constexpr (sizeof(payload_type) <= sizeof(lane_arguments)) {
+            const payload_bytes_of<payload_type, lane_arguments> payload(arguments);
+            lane_block block(grid, task_info, 0, 0, kernel_name<Kernel>());
+            call(payload.get().kernel(), block, payload.get().arguments);
+            return block.outcome();
+        }
+        return {0, 0};
+    }
+
+    /// A wide task that a lane runs.
+    static __device__ block_outcome wide_lane(wide_task task, std::uint32_t rank) {
+        lane_block block(task.grid, task.info & ~info::width_mask, task.details, rank, kernel_name<Kernel>());
+        enter(block, task);
+        return block.outcome();
+    }
+
+    /// A wide task that a warp or a worker block runs.
+    static __device__ block_outcome wide(wide_task task, std::uint32_t rank) {
+        const bool on_warp = (task.info & info::width_mask) == info::on_warp;
+        wide_block block(task, rank, on_warp ? lane_rank() : threadIdx.x, kernel_name<Kernel>());
+        note_begin(kernel_name<Kernel>(), block.depth(), on_warp ? task.threads : task.threads - threadIdx.x / warp_size * warp_size);
+        enter(block, task);
+        return block.outcome();
+    }
+
+private:
+    template <class Block>
+    static __device__ void enter(Block& block, const wide_task& task) {
+        if constexpr (sizeof(payload_type) <= sizeof(wide_arguments)) {
+            const payload_bytes_of<payload_type, wide_arguments> inside(task.arguments);
+            const payload_type payload = inside.get();
+            call(payload.kernel(), block, payload.arguments);
+        } else {
+            const payload_type payload = *static_cast<const payload_type*>(at<launch_details>(task.details)->arguments());
+            call(payload.kernel(), block, payload.arguments);
+        }
+    }
+};
+
+#endif
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar

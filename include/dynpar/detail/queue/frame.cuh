@@ -1,0 +1,82 @@
+// Queue engine: frames, which are what runs on a warp and below it what waits; and the shared memory of what runs.
+#pragma once
+
+#include "arena.cuh"
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+__device__ inline std::uint32_t within(std::uint32_t place, std::uint32_t bottom, std::uint32_t top) {
+    if (static_cast<std::int32_t>(place - bottom) < 0) return bottom;
+    return static_cast<std::int32_t>(top - place) < 0 ? top : place;
+}
+
+template <bool Nested>
+struct frame_guard {
+    std::uint32_t lane_base, wide_base;
+    arena_index own;
+    unsigned own_accounted, own_continued;
+    unsigned char* shared_memory;
+
+    /// All lanes together, after what is to run has been popped.
+    __device__ frame_guard() {
+        warp_state& warp = this_warp();
+        if constexpr (Nested) {
+            lane_base = warp.lane_base;
+            wide_base = warp.wide_base;
+            own = warp.own;
+            own_accounted = warp.own_accounted;
+            own_continued = warp.own_continued;
+            shared_memory = warp.shared_memory;
+            __syncwarp();
+        }
+        if (lane_rank() == 0) {
+            warp.lane_base = warp.lane_top;
+            warp.wide_base = warp.wide_top;
+            warp.own = 0;
+            warp.own_accounted = 0;
+            warp.own_continued = 0;
+        }
+        __syncwarp();
+    }
+    __device__ void end() const {
+        if constexpr (Nested) {
+            warp_state& warp = this_warp();
+            __syncwarp();
+            if (lane_rank() == 0) {
+                // What lay below has perhaps been given away or brought down in the meantime.
+                warp.lane_base = within(lane_base, warp.lane_bottom, warp.lane_top);
+                warp.wide_base = within(wide_base, warp.wide_bottom, warp.wide_top);
+                warp.own = own;
+                warp.own_accounted = own_accounted;
+                warp.own_continued = own_continued;
+                warp.shared_memory = shared_memory;
+            }
+            __syncwarp();
+        }
+    }
+};
+
+/// One thread: memory for `block.shared`: of the multiprocessor if there is enough, else out of the arena. `borrowed` is what is to
+/// be given back.
+__device__ __noinline__ inline unsigned char* find_shared_memory(const wide_task& task, unsigned char* fast, unsigned fast_bytes,
+                                                                 arena_index& borrowed) {
+    const unsigned bytes = at<launch_details>(task.details)->shared_bytes;
+    if (bytes <= fast_bytes) return fast;
+    borrowed = allocate(size_class_of(bytes));
+    if (borrowed == 0) stop_run(no_memory);
+    return borrowed != 0 ? at<unsigned char>(borrowed) : nullptr;
+}
+__device__ inline void return_shared_memory(const wide_task& task, arena_index borrowed) {
+    if (borrowed != 0) release(borrowed, size_class_of(at<launch_details>(task.details)->shared_bytes));
+}
+__device__ inline unsigned char* kernels_shared_memory() { return worker_memory + state_bytes(blockDim.x); }
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif

@@ -1,0 +1,256 @@
+// Queue engine: how tasks come to those who have none: tickets, gifts, and the rings that they go through.
+#pragma once
+
+#include "completion.cuh"
+#include "stack.cuh"
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+/// Nobody waits in a loop here: with thousands of warps, a compare-and-swap that is tried again until it succeeds takes longer
+/// than all the work.
+__device__ inline unsigned long long take_ticket(ring_counters& ring) {
+    const unsigned long long number = atomicAdd(&ring.tickets, 1ull);
+    atomicAdd(&ring.hungry, 1);
+    return number;
+}
+
+__device__ inline bool ring_wanted(ring_counters& ring) { return look(ring.hungry) > 0; }
+
+/// One lane: the right to serve the next ticket; ~0 if nobody is hungry. Never more gifts than tickets: a gift has a taker.
+__device__ inline unsigned long long take_gift_number(ring_counters& ring) {
+    if (atomicSub(&ring.hungry, 1) > 0) return atomicAdd(&ring.given, 1ull);
+    atomicAdd(&ring.hungry, 1);
+    return ~0ull;
+}
+
+__device__ inline std::uint32_t empty_turn(unsigned long long number) {
+    return static_cast<std::uint32_t>(number / (engine().ring_mask + 1ull)) * 2;
+}
+
+__device__ inline void wait_until_empty(const ring_slot& gift, unsigned long long number) {
+    while (look_and_acquire(gift.turn) != empty_turn(number)) {
+    }
+}
+
+template <class Task>
+__device__ inline void give_tasks(unsigned long long number, std::uint32_t available) {
+    using stack = own_stack<Task>;
+    constexpr std::uint32_t most = sizeof(Task) == sizeof(lane_task) ? ring_slot::lane_tasks : ring_slot::wide_tasks;
+    const unsigned lane = lane_rank();
+    // Half of many lane tasks; of wide tasks few, since each of the oldest may have a whole tree below it.
+    const std::uint32_t share_of = sizeof(Task) == sizeof(lane_task) ? 2 : 4;
+    const std::uint32_t count = min((available + share_of - 1) / share_of, most);
+    ring_slot& gift = engine().warp_slots[number & engine().ring_mask];
+    if (lane == 0) wait_until_empty(gift, number);
+    __syncwarp();
+    if (lane < count) copy_task(reinterpret_cast<Task*>(gift.tasks)[lane], slot<Task>(stack::bottom() + lane));
+    __syncwarp();
+    if (lane == 0) {
+        stack::bottom() += count;
+        if (static_cast<std::int32_t>(stack::base() - stack::bottom()) < 0) stack::base() = stack::bottom();
+        gift.count = count | (sizeof(Task) == sizeof(wide_task) ? ring_slot::holds_wide : 0u);
+        put_and_release(gift.turn, empty_turn(number) + 1);
+    }
+    __syncwarp();
+}
+
+/// Blocks that a warp runs at a time.
+__device__ inline std::uint32_t grain_of(const wide_task& task) {
+    return (task.info & info::width_mask) == info::on_lane ? warp_size : 1;
+}
+
+/// Gives half of the blocks of the oldest task.
+__device__ inline void give_half(unsigned long long number) {
+    ring_slot& gift = engine().warp_slots[number & engine().ring_mask];
+    if (lane_rank() == 0) {
+        wait_until_empty(gift, number);
+        wide_task& oldest = slot<wide_task>(this_warp().wide_bottom);
+        const std::uint32_t grain = grain_of(oldest);
+        wide_task half;
+        copy_task(half, oldest);
+        half.first = oldest.first + ((oldest.last - oldest.first) / 2 + grain - 1) / grain * grain;
+        oldest.last = half.first;
+        copy_task(reinterpret_cast<wide_task*>(gift.tasks)[0], half);
+        gift.count = 1 | ring_slot::holds_wide;
+        put_and_release(gift.turn, empty_turn(number) + 1);
+    }
+    __syncwarp();
+}
+
+/// All lanes together, where somebody is hungry: gives the oldest tasks.
+__device__ DYNPAR_NOINLINE inline void give() {
+    warp_state& warp = this_warp();
+    for (unsigned gifts = 0; gifts < 4; ++gifts) {
+        const std::uint32_t lanes = warp.lane_top - warp.lane_bottom;
+        const std::uint32_t wides = warp.wide_top - warp.wide_bottom;
+        if (lanes < 2 && wides == 0) return;
+        unsigned long long number = ~0ull;
+        bool in_half = false;
+        if (lane_rank() == 0 && ring_wanted(engine().control->warp_ring)) {
+            if (wides != 0) {
+                const wide_task& oldest = slot<wide_task>(warp.wide_bottom);
+                in_half = oldest.last - oldest.first > grain_of(oldest);
+            }
+            // More than one gift only out of plenty: who gives everything away is hungry next.
+            if (in_half || (gifts == 0 ? wides >= 2 || lanes >= 2 : wides >= 3 || lanes >= 2 * ring_slot::lane_tasks)) {
+                number = take_gift_number(engine().control->warp_ring);
+            }
+        }
+        number = __shfl_sync(all_lanes, number, 0);
+        if (number == ~0ull) return;
+        in_half = __shfl_sync(all_lanes, in_half, 0);
+        flush_deferred();
+        if (in_half) {
+            give_half(number);
+        } else if (warp.wide_top != warp.wide_bottom) {
+            give_tasks<wide_task>(number, warp.wide_top - warp.wide_bottom);
+        } else {
+            give_tasks<lane_task>(number, warp.lane_top - warp.lane_bottom);
+        }
+    }
+}
+
+/// All lanes together: gives the oldest tasks to hungry warps.
+__device__ inline void share() {
+    const warp_state& warp = this_warp();
+    const std::uint32_t lanes = warp.lane_top - warp.lane_bottom;
+    if (lanes < 2 && warp.wide_top == warp.wide_bottom) return;
+    bool wanted = false;
+    if (lane_rank() == 0) wanted = ring_wanted(engine().control->warp_ring);
+    if (__shfl_sync(all_lanes, wanted, 0)) give();
+}
+
+/// Block tasks that a worker block may give away: the only block stays, or idle worker blocks would hand it round and round.
+__device__ inline bool has_block_tasks_to_give() {
+    gang_state& gang = this_block().gang;
+    const std::uint32_t count = block_tasks_on_stack();
+    if (count != 1) return count != 0;
+    const wide_task& only = block_task_slot(look_in_block(gang.bottom));
+    return look_in_block(gang.has_candidate) != 0 || look(only.last) - look(only.first) > 1;
+}
+
+/// The agent, which is the first warp of a worker block: gives its oldest block tasks to hungry worker blocks.
+__device__ DYNPAR_NOINLINE inline void share_block_tasks() {
+    gang_state& gang = this_block().gang;
+    const unsigned lane = lane_rank();
+    for (unsigned gifts = 0; gifts < 4; ++gifts) {
+        bool wanted = false;
+        if (lane == 0) wanted = has_block_tasks_to_give() && ring_wanted(engine().control->block_ring);
+        if (!__shfl_sync(all_lanes, wanted, 0)) return;
+        bool given = false;
+        with_block_lock_as_warp(gang.lock, [&] {
+            unspill_block_tasks();
+            __syncwarp();
+            unsigned long long number = ~0ull;
+            if (lane == 0 && has_block_tasks_to_give()) number = take_gift_number(engine().control->block_ring);
+            number = __shfl_sync(all_lanes, number, 0);
+            if (number == ~0ull) return;
+            given = true;
+            ring_slot& gift = engine().block_slots[number & engine().ring_mask];
+            if (lane == 0) wait_until_empty(gift, number);
+            __syncwarp();
+            const std::uint32_t bottom = look_in_block(gang.bottom);
+            std::uint32_t count = look_in_block(gang.top) - bottom;
+            wide_task& oldest = block_task_slot(bottom);
+            wide_task* const tasks = reinterpret_cast<wide_task*>(gift.tasks);
+            const std::uint32_t first = oldest.first, last = oldest.last;
+            __syncwarp();
+            if (count == 1 && last - first > 1) {  // half of its blocks
+                if (lane == 0) {
+                    copy_task(tasks[0], oldest);
+                    tasks[0].first = oldest.last = first + (last - first) / 2;
+                }
+            } else {
+                count = min((count + 3) / 4, ring_slot::wide_tasks);
+                if (lane < count) copy_task(tasks[lane], block_task_slot(bottom + lane));
+                __syncwarp();
+                if (lane == 0) put_in_block(gang.bottom, bottom + count);
+            }
+            __syncwarp();
+            if (lane == 0) {
+                gift.count = count;
+                put_and_release(gift.turn, empty_turn(number) + 1);
+            }
+        });
+        if (!given) return;
+    }
+}
+
+/// All lanes together: puts a gift that has come on the stack.
+__device__ inline void accept_gift() {
+    warp_state& warp = this_warp();
+    const unsigned lane = lane_rank();
+    ring_slot& gift = engine().warp_slots[warp.ticket & engine().ring_mask];
+    if (lane == 0) static_cast<void>(look_and_acquire(gift.turn));
+    __syncwarp();
+    const std::uint32_t count = look(gift.count);
+    if ((count & ring_slot::holds_wide) != 0) {
+        const std::uint32_t tasks = count & ~ring_slot::holds_wide;
+        if (lane < tasks) copy_fresh_task(slot<wide_task>(warp.wide_top + lane), reinterpret_cast<wide_task*>(gift.tasks)[lane]);
+        __syncwarp();
+        if (lane == 0) warp.wide_top += tasks;
+    } else {
+        if (lane < count) copy_fresh_task(slot<lane_task>(warp.lane_top + lane), reinterpret_cast<lane_task*>(gift.tasks)[lane]);
+        __syncwarp();
+        if (lane == 0) warp.lane_top += count;
+    }
+    __syncwarp();
+    if (lane == 0) {
+        put_and_release(gift.turn, empty_turn(warp.ticket) + 2);
+        warp.has_ticket = 0;
+    }
+    __syncwarp();
+}
+
+__device__ inline bool gift_is_there() {
+    const warp_state& warp = this_warp();
+    return warp.has_ticket != 0 && look(engine().warp_slots[warp.ticket & engine().ring_mask].turn) == empty_turn(warp.ticket) + 1;
+}
+
+__device__ inline bool block_gift_is_there() {
+    const gang_state& gang = this_block().gang;
+    return gang.has_ticket != 0 && look(engine().block_slots[gang.ticket & engine().ring_mask].turn) == empty_turn(gang.ticket) + 1 &&
+           block_tasks_on_stack() <= block_stack_capacity - ring_slot::wide_tasks;
+}
+
+/// The agent: takes in block tasks that have come.
+__device__ DYNPAR_NOINLINE inline void accept_block_gift() {
+    gang_state& gang = this_block().gang;
+    const unsigned lane = lane_rank();
+    bool there = false;
+    if (lane == 0) there = block_gift_is_there();
+    if (!__shfl_sync(all_lanes, there, 0)) return;
+    const unsigned long long ticket = gang.ticket;
+    ring_slot& gift = engine().block_slots[ticket & engine().ring_mask];
+    if (lane == 0) static_cast<void>(look_and_acquire(gift.turn));
+    __syncwarp();
+    const std::uint32_t count = look(gift.count);
+    with_block_lock_as_warp(gang.lock, [&] {
+        const std::uint32_t top = look_in_block(gang.top);
+        if (lane < count) copy_fresh_task(block_task_slot(top + lane), reinterpret_cast<wide_task*>(gift.tasks)[lane]);
+        __syncwarp();
+        if (lane == 0) put_in_block(gang.top, top + count);
+    });
+    if (lane == 0) {
+        put_and_release(gift.turn, empty_turn(ticket) + 2);
+        gang.has_ticket = 0;
+    }
+    __syncwarp();
+}
+
+/// The agent, now and then.
+__device__ inline void exchange_block_tasks() {
+    if (threadIdx.x >= warp_size) return;
+    accept_block_gift();
+    share_block_tasks();
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif

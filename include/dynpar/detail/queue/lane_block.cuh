@@ -1,0 +1,155 @@
+// Queue engine: the block that a kernel is handed on a lane.
+#pragma once
+
+#include "block_interface.cuh"
+#include "wait.cuh"
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+/// A block of one thread, on a lane.
+class lane_block : public block_interface<lane_block> {
+public:
+    DYNPAR_FUNCTION lane_block(arena_index grid, std::uint32_t task_info, arena_index details, std::uint32_t rank, text kernel)
+        : block_interface(grid, task_info, details, rank, kernel) {}
+
+    DYNPAR_FUNCTION unsigned thread_rank() const { return 0; }
+    DYNPAR_FUNCTION unsigned num_threads() const { return 1; }
+    DYNPAR_FUNCTION dimensions thread_index() const { return dimensions(0, 0, 0); }
+    DYNPAR_FUNCTION dimensions dim_threads() const { return {}; }
+    DYNPAR_FUNCTION void sync() {}
+
+    DYNPAR_FUNCTION status wait() {
+#if DYNPAR_ON_DEVICE
+        if (!may_wait(depth())) return fail(operation::wait, status::sync_depth_exceeded);
+        note_wait(depth());
+        const unsigned launched = launched_ & block_outcome::count_mask;
+        if (own_ == 0 && launched == 0) return status::success;
+        if (ensure_own() == 0) return fail(operation::wait, status::out_of_memory);
+        if ((launched_ & block_outcome::late) != 0) point_lanes_to_own(grid_, own_);
+        if (launched != 0) atomicAdd(&at<grid_record>(own_)->pending, static_cast<int>(launched));
+        launched_ = block_outcome::accounted;
+        fresh_ = false;
+        wait_for_children(own_, depth());
+        return run_stopped() ? status::launch_failed : status::success;
+#else
+        return status::not_supported;
+#endif
+    }
+
+    template <class T>
+    DYNPAR_FUNCTION T* shared(std::size_t count) {
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
+#if DYNPAR_ON_DEVICE
+        const unsigned room = details_ == 0 ? 0 : at<launch_details>(details_)->shared_bytes;
+        if (count > (room - shared_used_) / sizeof(T)) {
+            fail(operation::shared, status::shared_memory_exceeded);
+            return nullptr;
+        }
+        if (shared_memory_ == nullptr) {  // a lane has no fast memory of its own: it is the grid's, and lives longer than it must
+            const arena_index record = grid_of_its_own();
+            if (record != 0) shared_memory_ = static_cast<unsigned char*>(allocate_scratch(record, room));
+            if (shared_memory_ == nullptr) {
+                fail(operation::shared, status::out_of_memory);
+                return nullptr;
+            }
+        }
+        T* memory = reinterpret_cast<T*>(shared_memory_ + shared_used_);
+        shared_used_ = min(room, (shared_used_ + static_cast<unsigned>(count * sizeof(T)) + 15) / 16 * 16);
+        return memory;
+#else
+        static_cast<void>(count);
+        return nullptr;
+#endif
+    }
+
+    DYNPAR_FUNCTION block_outcome outcome() const { return {own_, launched_}; }
+
+private:
+    friend class block_interface<lane_block>;
+
+    DYNPAR_FUNCTION static arena_index state_of(const queue_stream& stream) { return stream.state_; }
+    DYNPAR_FUNCTION static queue_stream stream_of(arena_index state) { return queue_stream(state); }
+    DYNPAR_FUNCTION static queue_event new_event() { return queue_event(); }
+
+#if DYNPAR_ON_DEVICE
+    /// The record that children count on once it is there. Those launched before are pointed to it later, at one go.
+    __device__ arena_index ensure_own(std::uint32_t flags = 0) {
+        if (own_ == 0) {
+            own_ = make_record(grid_, depth() | flags);
+            fresh_ = !is_owner();
+            if (own_ != 0 && (launched_ & block_outcome::count_mask) != 0) launched_ |= block_outcome::late;
+        }
+        return own_;
+    }
+    /// The record that continuations and scratch memory belong to.
+    __device__ arena_index grid_of_its_own() { return is_owner() ? grid_ : ensure_own(); }
+    /// Where `shared` had to take memory of the arena, it looks like any other.
+    __device__ bool is_own_shared_memory(const void* place) const {
+        const unsigned char* byte = static_cast<const unsigned char*>(place);
+        return shared_memory_ != nullptr && byte >= shared_memory_ && byte < shared_memory_ + shared_used_;
+    }
+
+    /// Who looks for children that were launched too early looks for lane tasks only.
+    __device__ bool push_child(wide_task& task) {
+        if (ensure_own() == 0) return false;
+        task.grid = own_;
+        if (!push(task) && !push_spilled<wide_task>(task)) return false;
+        ++launched_;
+        return true;
+    }
+    __device__ bool push_child(lane_task& task) {
+        task.grid = own_ != 0 ? own_ : grid_;
+        if (!push(task) && apply(push_child_spilled(*this, task)) != status::success) return false;
+        ++launched_;
+        return true;
+    }
+    static __device__ __noinline__ block_and_status<lane_block> push_child_spilled(lane_block block, lane_task task) {
+        task.grid = block.ensure_own();
+        const bool pushed = task.grid != 0 && push_spilled<lane_task>(task);
+        return {block, pushed ? status::success : status::out_of_memory};
+    }
+    __device__ status launch_child(launch_request& request, const shape& s) {
+        if (const status why = admit(request, s); why != status::success) return why;
+        const arena_index own = request.open_to_others ? counting_record() : ensure_own();
+        const status result = launch_admitted(request, s, own, nullptr);
+        if (result == status::success && !request.open_to_others) ++launched_;
+        return result;
+    }
+    /// The record to count a child on that others may run before this block returns; the child is counted.
+    __device__ arena_index counting_record() {
+        if (ensure_own() == 0) return 0;
+        launched_ |= block_outcome::accounted;
+        atomicAdd(&at<grid_record>(own_)->pending, 1);
+        return own_;
+    }
+    /// A continuation into a record that nobody else has seen and that has none: two stores.
+    __device__ bool continue_simply(const simple_continuation& simple) {
+        if (continues_slowly() || ensure_own() == 0 || !fresh_) return false;
+        fresh_ = false;
+        put_continuation(at<grid_record>(own_), simple);
+        return true;
+    }
+    /// What comes after a continuation that is in the record's list has to go there too.
+    __device__ void add_no_more_simply() { fresh_ = false; }
+    __device__ unsigned& lock_of_block() const { return this_warp().lock; }
+    __device__ void* take_scratch(unsigned long long bytes) {
+        if (own_ == 0 && !is_owner() && bytes <= sizeof(grid_record::scratch)) {
+            return ensure_own(grid_record::scratch_taken) != 0 ? at<grid_record>(own_)->scratch : nullptr;
+        }
+        const arena_index record = grid_of_its_own();
+        return record != 0 ? scratch_of(record, bytes) : nullptr;
+    }
+#endif
+
+    arena_index own_ = 0;
+    std::uint32_t launched_ = 0;  // and the flags of block_outcome
+    bool fresh_ = false;          // own_ has no continuation yet, and nobody else knows it
+    unsigned shared_used_ = 0;
+    unsigned char* shared_memory_ = nullptr;
+};
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar

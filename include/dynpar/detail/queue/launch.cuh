@@ -1,0 +1,287 @@
+// Queue engine: launches: who runs a grid of a shape, what has to be known of it, and how it becomes a task.
+#pragma once
+
+#include "../../kernel.hpp"
+#include "grid.cuh"
+#include "stream.cuh"
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+/// Where a kernel with arguments of these types is entered, by the width of its blocks. Its address is what a task carries.
+template <class Kernel, class... Args>
+struct entry_points;
+
+#if defined(__CUDACC__)
+
+/// Notes a call that failed. Where memory for a launch is lacking the run is over: its results are worth nothing, and an endless
+/// recursion ends.
+__device__ __noinline__ inline status report_failure(operation what, status why, text kernel, unsigned depth, shape s) {
+    const failed_call call{what, why, 0, kernel, depth, s};
+    add_failure(engine().failures, &call);
+    if (why == status::out_of_memory && (what == operation::launch || what == operation::then)) stop_run(no_memory);
+    return why;
+}
+
+/// Who runs a grid of that shape.
+struct width_choice {
+    std::uint32_t width;
+    std::uint32_t threads;
+};
+__device__ inline width_choice choose_width(const shape& s) {
+    std::uint32_t threads = static_cast<std::uint32_t>(s.threads.count());
+    if (s.malleable) threads = min(threads, engine().malleable_threads);
+    return {threads == 1 ? info::on_lane : threads <= warp_size ? info::on_warp : info::on_block, threads};
+}
+
+/// Whether a grid of that shape is one lane task, given that its arguments fit.
+__device__ inline bool is_simple(const shape& s) {
+    return s.blocks.x == 1 && s.blocks.y == 1 && s.blocks.z == 1 && s.threads.x == 1 && s.threads.y == 1 && s.threads.z == 1 &&
+           s.shared_bytes == 0;
+}
+
+/// Whether it is one block for a warp, likewise.
+__device__ inline bool is_simple_on_warp(const shape& s, unsigned most_threads) {
+    if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
+    if (s.shared_bytes != 0 || s.threads.x < 2 || s.threads.x > most_threads) return false;
+    return s.threads.x <= warp_size ? !s.malleable || engine().malleable_threads > 1
+                                    : s.malleable && engine().malleable_threads > 1 && engine().malleable_threads <= warp_size;
+}
+
+/// Whether a task says all that there is to say of a shape, but for the number of blocks.
+__device__ inline bool needs_no_details(const shape& s) {
+    return s.shared_bytes == 0 && (s.malleable || (s.threads.y == 1 && s.threads.z == 1));
+}
+
+/// What a launch that is not simple needs to know.
+struct launch_request {
+    wide_entry lane;             // entry where a lane runs a block
+    wide_entry wide;             // entry otherwise
+    const void* payload;
+    std::uint32_t payload_size;
+    operation what;              // launch or then
+    std::uint32_t depth;         // of the grid to be
+    std::uint32_t info;          // of the block that calls
+    arena_index details;         // of its grid, 0 if there are none
+    bool bad_pointer;            // among the arguments
+    bool in_stream;
+    arena_index stream;
+    unsigned most_threads;       // that the kernel can have in a block
+    text kernel;                 // its name
+
+    // What admit() finds out.
+    bool open_to_others;         // others may run it at once, so it must be counted at once
+    bool needs_record;           // of its own
+    std::uint32_t trace_id;
+};
+
+__device__ inline status check_shape(const shape& s, unsigned most_threads) {
+    if (check(s, most_threads) != status::success) return status::invalid_configuration;
+    return s.malleable || s.threads.count() <= engine().block_threads ? status::success : status::invalid_configuration;
+}
+
+/// A grid in the trace enters here: the kernel's own entry, and the times around it. All threads of the block.
+__device__ inline block_outcome traced_entry(wide_task task, std::uint32_t rank) {
+    const launch_details& details = *at<launch_details>(task.details);
+    device_trace_record& record = engine().trace_records[details.trace_id];
+    const std::uint32_t width = task.info & info::width_mask;
+    if (width == info::on_lane || (width == info::on_warp ? lane_rank() : threadIdx.x) == 0) {
+        atomicMin(&record.begun, device_nanoseconds());
+        if (rank == 0) record.processor = multiprocessor();
+    }
+    const block_outcome outcome = details.entry(task, rank);
+    // The block has ended when its last thread has; those that come here together are one.
+    const unsigned first = static_cast<unsigned>(__ffs(static_cast<int>(__activemask()))) - 1;
+    if (width == info::on_lane || lane_rank() == first) atomicMax(&record.ended, device_nanoseconds());
+    return outcome;
+}
+
+/// Writes a launch into the trace of the run.
+__device__ __noinline__ inline void trace_request(launch_request& request, const shape& s, status why) {
+    constexpr std::uint32_t none = dynpar::grid_record::none;
+    const std::uint32_t caller = request.details != 0 ? at<launch_details>(request.details)->trace_id : none;
+    const bool continues = request.what == operation::then;
+    traced_launch launch{request.kernel, caller, none, none, request.depth, why, s};
+    if (continues) {
+        launch.parent = caller != none ? look(engine().trace_records[caller].parent) : none;  // another multiprocessor wrote it
+        launch.continues = caller;
+    }
+    if (request.in_stream && request.stream != 0) launch.stream = at<stream_state>(request.stream)->number;
+    request.trace_id = trace_launch(engine().trace, &launch);
+}
+
+/// Notes a launch that failed.
+__device__ __noinline__ inline status lose(const launch_request& request, const shape& s, status why) {
+#if !DYNPAR_NO_TRACE
+    if (request.trace_id != dynpar::grid_record::none) engine().trace_records[request.trace_id].status = why;
+#endif
+    return report_failure(request.what, why, request.kernel, request.depth, s);
+}
+
+/// Whether a launch may be, and what is to be known before it; notes it if not. In a traced run it gets its place in the trace.
+__device__ __noinline__ inline status admit(launch_request& request, const shape& s) {
+    request.trace_id = dynpar::grid_record::none;
+    status why = status::success;
+    if (request.bad_pointer) {
+        why = status::invalid_pointer;
+    } else if (request.depth > engine().nesting_depth) {
+        why = status::nesting_depth_exceeded;
+    } else {
+        why = check_shape(s, request.most_threads);
+    }
+    if (why == status::success && request.in_stream && request.stream == 0) why = status::launch_failed;
+#if !DYNPAR_NO_TRACE
+    if ((request.info & info::traced) != 0) trace_request(request, s, why);
+#endif
+    if (why != status::success) return lose(request, s, why);
+    const std::uint32_t width = choose_width(s).width;
+    request.open_to_others = request.in_stream || is_open_to_others(width, s.blocks.count());
+    request.needs_record = request.in_stream || s.blocks.count() > 1 || request.payload_size > sizeof(wide_arguments) ||
+                           (request.trace_id == dynpar::grid_record::none && !needs_no_details(s));
+    return why;
+}
+
+/// Fills in a task, all but what it counts on. Details, if it needs any, are attached to `record`, which is its grid's own; where
+/// there is none (0), a task that needs details is refused with `false`. A grid in the trace has a place for them.
+__device__ __noinline__ inline bool fill_task(wide_task& task, const launch_request& request, const shape& s, arena_index record) {
+    const width_choice choice = choose_width(s);
+    const dimensions threads = s.malleable ? dimensions(choice.threads) : s.threads;
+    task.entry = choice.width == info::on_lane ? request.lane : request.wide;
+    task.info = request.depth | choice.width | (request.info & info::traced);
+    task.threads = choice.threads;
+    task.first = 0;
+    task.last = static_cast<std::uint32_t>(s.blocks.count());
+    task.details = 0;
+    const bool fits = request.payload_size <= sizeof(wide_arguments);
+    if (fits) memcpy(&task.arguments, request.payload, request.payload_size);
+    const bool traced = request.trace_id != dynpar::grid_record::none;
+    if (fits && task.last == 1 && needs_no_details(s) && !traced) return true;
+    if (traced && fits) {
+        task.details = traced_details + request.trace_id * traced_details_units;
+    } else {
+        if (record == 0) return false;
+        task.details = allocate_for(record, sizeof(launch_details) + (fits ? 0 : request.payload_size));
+        if (task.details == 0) return false;
+    }
+    launch_details* details = at<launch_details>(task.details);
+    if (!fits) memcpy(details->arguments(), request.payload, request.payload_size);
+    details->blocks = s.blocks;
+    details->threads = threads;
+    details->shared_bytes = s.shared_bytes;
+#if !DYNPAR_NO_TRACE
+    if ((request.info & info::traced) != 0) {  // perhaps without a place in the trace: then its children find no parent there
+        details->trace_id = request.trace_id;
+        details->entry = task.entry;
+        if (traced) task.entry = &traced_entry;
+    }
+#endif
+    return true;
+}
+
+/// A child grid with a record of its own, which counts on `parent`: several blocks, a stream, or arguments that need room.
+/// `out_of_memory`, or success; then the caller counts one child more.
+__device__ __noinline__ inline status launch_with_record(const launch_request& request, const shape& s, arena_index parent) {
+    const arena_index record = make_record(parent, request.depth);
+    if (record == 0) return status::out_of_memory;
+    wide_task task;
+    if (!fill_task(task, request, s, record)) {
+        release(record, 0);
+        return status::out_of_memory;
+    }
+    task.grid = record;
+    task.info |= info::owner | (task.last > 1 ? info::one_of_several : 0u);
+    put(at<grid_record>(record)->pending, static_cast<int>(task.last));
+    if (request.in_stream) {
+        at<grid_record>(record)->depth_and_flags |= grid_record::in_stream | grid_record::scratch_taken;
+        at<grid_record>(record)->scratch[0] = request.stream;
+        __threadfence();
+        return give_to_stream(request.stream, stream_node::run_grid, 0, &task) ? status::success : status::out_of_memory;
+    }
+    return push_wide(task) ? status::success : status::out_of_memory;
+}
+
+/// A child of a wide block, for which the stack has no place: among the spilled tasks nobody points it to a record that is made later.
+template <class Task>
+__device__ __noinline__ bool push_child_spilled(arena_index& own, arena_index grid, unsigned depth, Task task) {
+    task.grid = ensure_shared_record(own, grid, depth);
+    return task.grid != 0 && push_spilled<Task>(task);
+}
+
+/// A child grid of one block, which counts on `grid`, or on the record `own` of a wide block that launches it, if there is one.
+__device__ __noinline__ inline bool launch_without_record(const launch_request& request, const shape& s, arena_index grid,
+                                                          arena_index* own) {
+    wide_task task;
+    if (!fill_task(task, request, s, 0)) return false;
+    if (request.open_to_others) {  // and so counted on `grid` already
+        task.grid = grid;
+        return push_here(task);
+    }
+    const arena_index there = own != nullptr ? look(*own) : 0;
+    task.grid = there != 0 ? there : grid;
+    if (push(task)) return true;
+    return own != nullptr ? push_child_spilled(*own, grid, request.info & info::depth_mask, task) : push_spilled(task);
+}
+
+/// A child grid that was admitted. `record`: what it counts on; 0: there was no memory for it. `own`: see launch_without_record.
+__device__ __noinline__ inline status launch_admitted(const launch_request& request, const shape& s, arena_index record,
+                                                      arena_index* own) {
+    status result = status::out_of_memory;
+    if (record != 0) {
+        if (request.needs_record) {
+            result = launch_with_record(request, s, record);
+        } else if (launch_without_record(request, s, record, own)) {
+            result = status::success;
+        }
+    }
+    return result == status::success ? result : lose(request, s, result);
+}
+
+/// A continuation of the grid that `record` is of. `lock`: see add_continuation.
+__device__ __noinline__ inline status continue_with(launch_request& request, const shape& s, arena_index record,
+                                                    const simple_continuation& simple, unsigned* lock) {
+    if (const status why = admit(request, s); why != status::success) return why;
+    wide_task task;
+    if (record == 0 || !fill_task(task, request, s, record)) return lose(request, s, status::out_of_memory);
+    task.grid = record;
+    task.info |= info::owner | (task.last > 1 ? info::one_of_several : 0u);
+    const bool may_be_simple = (request.info & info::traced) == 0;  // a record has no room for what the trace knows of it
+    if (!add_continuation(record, may_be_simple ? simple : simple_continuation{}, task, lock)) {
+        return lose(request, s, status::out_of_memory);
+    }
+    return status::success;
+}
+
+template <class Kernel, class... Args>
+__device__ inline launch_request make_request(const payload_of<Kernel, Args...>& payload, operation what, std::uint32_t depth,
+                                              std::uint32_t task_info, arena_index details, bool bad_pointer) {
+    launch_request request;
+    request.lane = &entry_points<Kernel, Args...>::wide_lane;
+    request.wide = &entry_points<Kernel, Args...>::wide;
+    request.payload = &payload;
+    request.payload_size = payload_bytes<Kernel, Args...>;
+    request.what = what;
+    request.depth = depth;
+    request.info = task_info;
+    request.details = details;
+    request.bad_pointer = bad_pointer;
+    request.in_stream = false;
+    request.stream = 0;
+    request.most_threads = most_threads<Kernel>();
+    request.kernel = kernel_name<Kernel>();
+    return request;
+}
+
+template <class Kernel, class... Args>
+__device__ inline lane_task make_lane_task(const payload_of<Kernel, Args...>& payload) {
+    lane_task task{};
+    task.entry = &entry_points<Kernel, Args...>::lane;
+    memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
+    return task;
+}
+
+#endif
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar

@@ -1,0 +1,177 @@
+// Queue engine: wait(), of a lane, of a warp and of a worker block: whether the stack has room for it, and until when it lasts.
+#pragma once
+
+#include "completion.cuh"
+#include "meeting.cuh"
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+/// How far this thread's stack has got, in bytes; it grows downwards.
+__device__ __noinline__ inline unsigned stack_place() {
+    volatile unsigned here = 0;
+    return static_cast<unsigned>(__cvta_generic_to_local(const_cast<unsigned*>(&here)));
+}
+/// Whether a block at this depth may wait: how many waits may lie on top of each other is a limit of its own, and each takes stack.
+/// What a kernel needs of the stack is known to nobody beforehand.
+__device__ inline bool may_wait(unsigned depth) {
+    if (depth >= engine().sync_depth) return false;
+    const int used = static_cast<int>(this_warp().stack_begin - stack_place());
+    return used + static_cast<int>(stack_kept_free) <= static_cast<int>(engine().stack_bytes);
+}
+
+__device__ bool nested_step(int depth, arena_index awaited);  // worker.cuh
+__device__ bool is_wanted_in_wait(int depth);
+__device__ unsigned all_warps();                              // worker_block.cuh
+__device__ bool take_back(unsigned& bits);
+
+/// All lanes of a round in which some wait, those that have returned among them (`own` is 0). True for a lane whose children are
+/// complete.
+__device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t depth) {
+    __syncwarp();
+    bool done = own != 0 && look(at<grid_record>(own)->pending) == 1;
+    if (run_stopped()) done = own != 0;
+    if (!__any_sync(all_lanes, done)) {
+        const unsigned shallowest = __reduce_min_sync(all_lanes, own != 0 ? depth : ~0u);
+        const unsigned waits = __ballot_sync(all_lanes, own != 0);
+        const arena_index awaited = __shfl_sync(all_lanes, own, __ffs(static_cast<int>(waits)) - 1);
+        if (!nested_step(static_cast<int>(shallowest), awaited)) __nanosleep(100);
+    }
+    return done;
+}
+
+/// For every thread that comes to `wait()`.
+__device__ inline void note_wait(std::uint32_t depth) {
+    unsigned& deepest_wait = this_warp().deepest_wait;
+    if (look(deepest_wait) <= depth) atomicMax(&deepest_wait, depth + 1);
+}
+
+/// For a lane in `wait()`: returns when its children, all counted in `own`, are complete.
+__device__ __noinline__ inline void wait_for_children(arena_index own, std::uint32_t depth) {
+    do {
+        meet(waiting);
+    } while (!wait_in_round(own, depth));
+    __threadfence();
+}
+
+/// What became of a block's wait(). One of the threads whose wait() is refused says so for all.
+enum class wait_outcome : unsigned { done, refused, refused_and_first };
+
+/// All lanes of a warp whose block waits, those that have returned among them (`waits` is false): first what all of them have
+/// launched is counted.
+__device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::uint32_t depth, unsigned& launched, bool waits) {
+    __syncwarp();
+    if (__any_sync(all_lanes, !may_wait(depth))) {
+        const unsigned first = static_cast<unsigned>(__ffs(static_cast<int>(__ballot_sync(all_lanes, waits)))) - 1;
+        return lane_rank() == first ? wait_outcome::refused_and_first : wait_outcome::refused;
+    }
+    warp_state& warp = this_warp();
+    const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));
+    launched = 0;
+    if (lane_rank() == 0 && warp.own == 0 && sum != 0) {
+        ensure_shared_record(warp.own, grid, depth);
+        if (warp.own == 0) stop_run(no_memory);
+    }
+    __syncwarp();
+    const arena_index own = warp.own;
+    if (own == 0) return wait_outcome::done;
+    if (warp.own_accounted < 2) {
+        point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
+        point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
+    }
+    __threadfence();
+    __syncwarp();
+    if (lane_rank() == 0) {
+        warp.own_accounted = 2;
+        if (sum != 0) atomicAdd(&at<grid_record>(own)->pending, sum);
+    }
+    __syncwarp();
+    while (__shfl_sync(all_lanes, look(at<grid_record>(own)->pending) != 1 && !run_stopped(), 0)) {
+        if (!nested_step(static_cast<int>(depth), own)) __nanosleep(100);
+    }
+    __threadfence();
+    __syncwarp();
+    return wait_outcome::done;
+}
+
+/// All threads of a worker block whose block waits. As wait_on_warp.
+__device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std::uint32_t depth, unsigned& launched, bool waits) {
+    __syncwarp();
+    gang_state& gang = this_block().gang;
+    warp_state& warp = this_warp();
+    if (any_of_block(!may_wait(depth))) {
+        if (threadIdx.x == 0) gang.first_waiter = ~0u;
+        sync_block();
+        if (waits) atomicMin(&gang.first_waiter, threadIdx.x);
+        __syncwarp();
+        sync_block();
+        return look_in_block(gang.first_waiter) == threadIdx.x ? wait_outcome::refused_and_first : wait_outcome::refused;
+    }
+    const unsigned sum = __reduce_add_sync(all_lanes, launched);
+    launched = 0;
+    if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
+    sync_block();
+    if (threadIdx.x == 0 && gang.own == 0 && gang.launched != 0) {
+        ensure_shared_record(gang.own, grid, depth);
+        if (gang.own == 0) stop_run(no_memory);
+    }
+    sync_block();
+    const arena_index own = gang.own;
+    if (own != 0) {
+        if (gang.own_accounted < 2) {
+            point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
+            point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
+        }
+        __threadfence();
+        sync_block();
+        if (threadIdx.x == 0) {
+            gang.own_accounted = 2;
+            if (gang.launched != 0) atomicAdd(&at<grid_record>(own)->pending, static_cast<int>(gang.launched));
+            gang.launched = 0;
+        }
+        sync_block();
+        // A warp that sees the children complete must not go to the barrier yet: what another warp runs on top of its wait may need
+        // this one, for a block task or for a task on its stack. So all go together, when none has anything left to do.
+        const unsigned others_arrived = gang.arrived;
+        sync_block();
+        if (threadIdx.x == 0) put_in_block(gang.arrived, 0u);
+        sync_block();
+        bool complete = false;
+        bool did = true;
+        while (true) {
+            complete = complete || __shfl_sync(all_lanes, look(at<grid_record>(own)->pending) == 1 || run_stopped(), 0);
+            if (complete) {
+                bool all_arrived = false;
+                if (lane_rank() == 0) {
+                    atomicOr(&gang.arrived, 1u << threadIdx.x / warp_size);
+                    while (true) {
+                        all_arrived = look_in_block(gang.arrived) == all_warps();
+                        if (all_arrived) break;
+                        if (did || is_wanted_in_wait(static_cast<int>(depth))) {
+                            all_arrived = !take_back(gang.arrived);
+                            break;
+                        }
+                        __nanosleep(50);
+                    }
+                }
+                if (__shfl_sync(all_lanes, all_arrived, 0)) break;
+            }
+            did = nested_step(static_cast<int>(depth), complete ? 0 : own);
+            if (!did && !complete) __nanosleep(100);
+        }
+        sync_block();
+        if (threadIdx.x == 0) put_in_block(gang.arrived, others_arrived);
+        __threadfence();
+    }
+    sync_block();
+    return wait_outcome::done;
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif

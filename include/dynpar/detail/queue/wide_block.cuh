@@ -1,0 +1,155 @@
+// Queue engine: the block that a kernel is handed on a warp or on a worker block.
+#pragma once
+
+#include "block_interface.cuh"
+#include "meeting.cuh"
+#include "wait.cuh"
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+/// A thread's view of a block of several threads, on a warp or on a worker block.
+class wide_block : public block_interface<wide_block> {
+public:
+    DYNPAR_FUNCTION wide_block(const wide_task& task, std::uint32_t rank, unsigned thread_rank, text kernel)
+        : block_interface(task.grid, task.info, task.details, rank, kernel), threads_(task.threads), thread_rank_(thread_rank) {}
+
+    DYNPAR_FUNCTION unsigned thread_rank() const { return thread_rank_; }
+    DYNPAR_FUNCTION unsigned num_threads() const { return threads_; }
+    DYNPAR_FUNCTION dimensions thread_index() const {
+        return details_ == 0 ? dimensions(thread_rank_, 0, 0) : dim_threads().index_of(thread_rank_);
+    }
+    DYNPAR_FUNCTION dimensions dim_threads() const {
+#if DYNPAR_ON_DEVICE
+        if (details_ != 0) return at<launch_details>(details_)->threads;
+#endif
+        return dimensions(threads_);
+    }
+
+    DYNPAR_FUNCTION void sync() {
+#if DYNPAR_ON_DEVICE
+        if (is_on_warp()) {
+            meet(at_barrier);
+        } else {
+            meet_block(at_barrier);
+        }
+#endif
+    }
+
+    DYNPAR_FUNCTION status wait() {
+#if DYNPAR_ON_DEVICE
+        wait_outcome outcome;
+        if (is_on_warp()) {
+            meet(waiting);
+            outcome = wait_on_warp(grid_, depth(), launched_, true);
+        } else {
+            meet_block(waiting);
+            outcome = wait_on_block(grid_, depth(), launched_, true);
+        }
+        if (outcome == wait_outcome::refused_and_first) return fail(operation::wait, status::sync_depth_exceeded);
+        if (outcome == wait_outcome::refused) return status::sync_depth_exceeded;
+        note_wait(depth());
+        return run_stopped() ? status::launch_failed : status::success;
+#else
+        return status::not_supported;
+#endif
+    }
+
+    template <class T>
+    DYNPAR_FUNCTION T* shared(std::size_t count) {
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
+#if DYNPAR_ON_DEVICE
+        const unsigned room = details_ == 0 ? 0 : at<launch_details>(details_)->shared_bytes;
+        if (count > (room - shared_used_) / sizeof(T)) {
+            if (thread_rank_ == 0) fail(operation::shared, status::shared_memory_exceeded);
+            return nullptr;
+        }
+        unsigned char* const memory = is_on_warp() ? this_warp().shared_memory : this_block().gang.shared_memory;
+        if (memory == nullptr) {
+            if (thread_rank_ == 0) fail(operation::shared, status::out_of_memory);
+            return nullptr;
+        }
+        const unsigned begin = shared_used_;
+        shared_used_ = min(room, (shared_used_ + static_cast<unsigned>(count * sizeof(T)) + 15) / 16 * 16);
+        return reinterpret_cast<T*>(memory + begin);
+#else
+        static_cast<void>(count);
+        return nullptr;
+#endif
+    }
+
+    DYNPAR_FUNCTION block_outcome outcome() const { return {0, launched_}; }
+
+private:
+    friend class block_interface<wide_block>;
+
+    DYNPAR_FUNCTION static arena_index state_of(const queue_stream& stream) { return stream.state_; }
+    DYNPAR_FUNCTION static queue_stream stream_of(arena_index state) { return queue_stream(state); }
+    DYNPAR_FUNCTION static queue_event new_event() { return queue_event(); }
+
+#if DYNPAR_ON_DEVICE
+    __device__ bool is_on_warp() const { return (info_ & info::width_mask) == info::on_warp; }
+    __device__ arena_index& own() const { return is_on_warp() ? this_warp().own : this_block().gang.own; }
+    __device__ arena_index ensure_own() const { return ensure_shared_record(own(), grid_, depth()); }
+    __device__ arena_index grid_of_its_own() const { return is_owner() ? grid_ : ensure_own(); }
+    __device__ bool is_own_shared_memory(const void* place) const {
+        if (shared_used_ == 0) return false;
+        const unsigned char* memory = is_on_warp() ? this_warp().shared_memory : this_block().gang.shared_memory;
+        const unsigned char* byte = static_cast<const unsigned char*>(place);
+        return byte >= memory && byte < memory + shared_used_;
+    }
+
+    template <class Task>
+    __device__ bool push_child(Task& task) {
+        const arena_index mine = look(own());
+        task.grid = mine != 0 ? mine : grid_;
+        if (!push(task) && !push_child_spilled(own(), grid_, depth(), task)) return false;
+        ++launched_;
+        return true;
+    }
+    __device__ status launch_child(launch_request& request, const shape& s) {
+        if (const status why = admit(request, s); why != status::success) return why;
+        const arena_index mine = request.open_to_others ? counting_record() : request.needs_record ? ensure_own() : grid_;
+        const status result = launch_admitted(request, s, mine, &own());
+        if (result == status::success && !request.open_to_others) ++launched_;
+        return result;
+    }
+    __device__ arena_index counting_record() {
+        const arena_index mine = ensure_own();
+        if (mine == 0) return 0;
+        unsigned& accounted = is_on_warp() ? this_warp().own_accounted : this_block().gang.own_accounted;
+        atomicMax(&accounted, 1u);
+        atomicAdd(&at<grid_record>(mine)->pending, 1);
+        return mine;
+    }
+    /// The same, for the first of the block's threads that asks.
+    __device__ bool continue_simply(const simple_continuation& simple) {
+        if (continues_slowly() || !is_on_warp() || ensure_own() == 0) return false;
+        bool is_first = false;
+        with_block_lock(this_warp().lock, [&] {
+            is_first = this_warp().own_continued == 0;
+            this_warp().own_continued = 1;
+            if (is_first) put_continuation(at<grid_record>(look(own())), simple);
+        });
+        return is_first;
+    }
+    __device__ void add_no_more_simply() const {
+        if (is_on_warp()) with_block_lock(this_warp().lock, [] { this_warp().own_continued = 1; });
+    }
+    __device__ unsigned& lock_of_block() const { return is_on_warp() ? this_warp().lock : this_block().gang.lock; }
+    __device__ void* take_scratch(unsigned long long bytes) {
+        const arena_index record = grid_of_its_own();
+        return record != 0 ? scratch_of(record, bytes) : nullptr;
+    }
+#endif
+
+    unsigned threads_;
+    unsigned thread_rank_;
+    std::uint32_t launched_ = 0;
+    unsigned shared_used_ = 0;
+};
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar

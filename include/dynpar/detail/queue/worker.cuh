@@ -1,0 +1,271 @@
+// Queue engine: what a warp does for the whole of a run: steps, one after another or on top of a wait, and the search for work.
+#pragma once
+
+#include "board.cuh"
+#include "gift.cuh"
+#include "warp.cuh"
+#include "worker_block.cuh"
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+/// How many tasks from the top of a stack may run now. In a nested step those that are deeper than what waits, at most 32: not all
+/// that lies on top is, since a gift may have come from anywhere. All lanes together.
+template <class Task, bool Nested>
+__device__ inline std::uint32_t available() {
+    using stack = own_stack<Task>;
+    const std::uint32_t count = stack::top() - stack::bottom();
+    if constexpr (Nested) {
+        if (count == 0) return 0;
+        const unsigned lane = lane_rank();
+        const bool may_run = lane < count && static_cast<int>(slot<Task>(stack::top() - 1 - lane).info & info::depth_mask) >
+                                                 this_warp().depth;
+        const unsigned others = ~__ballot_sync(all_lanes, may_run);
+        return others == 0 ? warp_size : static_cast<std::uint32_t>(__ffs(static_cast<int>(others))) - 1;
+    }
+    return count;
+}
+
+/// In a nested step with nothing else to do: looks further down the stack for a task that is deeper than what waits. That alone
+/// guarantees that mixed widths cannot wait for each other in a circle. All lanes together.
+template <class Task>
+__device__ inline bool bring_up(int deeper_than) {
+    using stack = own_stack<Task>;
+    const std::uint32_t bottom = stack::bottom();
+    const std::uint32_t top = stack::top();
+    for (std::uint32_t first = bottom; static_cast<std::int32_t>(top - first) > 0; first += warp_size) {
+        const std::uint32_t place = first + lane_rank();
+        const bool fits = static_cast<std::int32_t>(top - place) > 0 &&
+                          static_cast<int>(slot<Task>(place).info & info::depth_mask) > deeper_than;
+        const unsigned found = __ballot_sync(all_lanes, fits);
+        if (found == 0) continue;
+        __syncwarp();
+        if (lane_rank() == 0) {
+            const std::uint32_t from = first + static_cast<unsigned>(__ffs(static_cast<int>(found))) - 1;
+            Task up, down;
+            copy_task(up, slot<Task>(from));
+            copy_task(down, slot<Task>(top - 1));
+            copy_task(slot<Task>(from), down);
+            copy_task(slot<Task>(top - 1), up);
+        }
+        __syncwarp();
+        return true;
+    }
+    return false;
+}
+
+/// In a nested step: takes blocks of a posted grid that may run on top of what waits. All lanes together.
+__device__ inline bool take_posted_deeper_than(int depth) {
+    bool taken = false;
+    if (lane_rank() == 0) {
+        run_control& control = *engine().control;
+        for (unsigned place = 0; !taken && place < board_places; ++place) {
+            const board_word seen(look(control.board[place]));
+            if (seen.left() <= 0 || (seen.width() == info::on_block && threadIdx.x != 0)) continue;
+            // The place may have gone to another grid since: then its blocks lie below what may run here, as some gifts do.
+            const wide_task& task = at<launch_details>(seen.details())->task;
+            taken = static_cast<int>(look(task.info) & info::depth_mask) > depth && take_posted(place, seen);
+        }
+    }
+    return __shfl_sync(all_lanes, taken, 0);
+}
+
+/// Runs something, if there is anything to run. False if not.
+template <bool Nested>
+__device__ inline bool step() {
+    warp_state& warp = this_warp();
+    balance_records();
+    if (own_stack<lane_task>::top() - own_stack<lane_task>::bottom() > lane_stack_capacity - 2 * stack_reserve) spill<lane_task>();
+    if (own_stack<wide_task>::top() - own_stack<wide_task>::bottom() > wide_stack_capacity - stack_reserve) spill<wide_task>();
+    if (warp.lane_top - warp.lane_bottom + warp.wide_top - warp.wide_bottom < warp_size && try_block_task(4)) return true;
+    if (const std::uint32_t lanes = available<lane_task, Nested>(); lanes != 0) {
+        run_lanes<Nested>(lanes);
+        return true;
+    }
+    if (const std::uint32_t wides = available<wide_task, Nested>(); wides != 0) {
+        run_wide<Nested>(wides);
+        return true;
+    }
+    if (warp.spilled_lanes != 0 && unspill<lane_task>()) return true;
+    if (warp.spilled_wides != 0 && unspill<wide_task>()) return true;
+    if constexpr (Nested) {
+        if (__shfl_sync(all_lanes, gift_is_there(), 0)) {
+            accept_gift();
+            return true;
+        }
+        if (bring_up<lane_task>(warp.depth) || bring_up<wide_task>(warp.depth)) return true;
+        if (take_posted_deeper_than(warp.depth)) return true;
+        return try_block_task(256, warp.awaited);
+    }
+    return false;
+}
+
+/// One lane, now and then: tells the host how far this warp is, and looks at the clock.
+__device__ inline void check_deadline() {
+    if (!engine().attended) return;
+    warp_state& warp = this_warp();
+    if (warp.grids != 0) atomicAdd(&engine().control->grids, warp.grids);
+    warp.grids = 0;
+    if (engine().deadline_nanoseconds == 0) return;
+    const unsigned long long begun_at = look(engine().control->begun_at);  // 0: the first worker block has not begun yet
+    if (begun_at != 0 && device_nanoseconds() - begun_at > engine().deadline_nanoseconds) stop_run(deadline_passed);
+}
+
+/// Runs `action` on top of a frame whose shallowest waiting block has this depth, and one of whose records is `awaited`. All lanes
+/// together.
+template <class Action>
+__device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action action) {
+    warp_state& warp = this_warp();
+    const int outer_depth = warp.depth;
+    const arena_index outer_awaited = warp.awaited;
+    flush_deferred();
+    __syncwarp();
+    if (lane_rank() == 0) {
+        warp.depth = depth;
+        warp.awaited = awaited;
+        ++warp.level;
+        check_deadline();
+    }
+    __syncwarp();
+    exchange_block_tasks();
+    const bool did = action();
+    flush_deferred();
+    share();
+    __syncwarp();
+    if (lane_rank() == 0) {
+        warp.depth = outer_depth;
+        warp.awaited = outer_awaited;
+        --warp.level;
+    }
+    __syncwarp();
+    return did;
+}
+
+/// One step while a block waits.
+__device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaited) {
+    return on_top_of_wait(depth, awaited, [] { return step<true>(); });
+}
+/// One lane of a warp that found nothing to do in its last step: whether there is something new.
+__device__ DYNPAR_NOINLINE inline bool is_wanted_in_wait(int depth) {
+    return block_task_wanted(depth) || gift_is_there() || (threadIdx.x == 0 && block_gift_is_there());
+}
+
+/// One lane of an idle warp: whether the run is over. That and the board one warp of a worker block reads in device memory now and then,
+/// and the others what it has read.
+__device__ inline bool look_around() {
+    constexpr unsigned cycles_between = 300;
+    gang_state& gang = this_block().gang;
+    unsigned now;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
+    const unsigned read_at = look_in_block(gang.read_at);
+    if (now - read_at > cycles_between && atomicCAS(&gang.read_at, read_at, now) == read_at) {
+        unsigned long long done_or_stop;
+        board_word board[board_places];
+        static_assert(board_places == 3, "two loads of 16 bytes");
+        asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%4];\n\tld.volatile.global.v2.u64 {%2, %3}, [%4 + 16];"
+                     : "=l"(done_or_stop), "=l"(board[0].bits), "=l"(board[1].bits), "=l"(board[2].bits)
+                     : "l"(&engine().control->done)
+                     : "memory");
+#pragma unroll
+        for (unsigned place = 0; place < board_places; ++place) put_in_block(gang.board[place], static_cast<std::uint32_t>(board[place].bits));
+        if (done_or_stop != 0) put_in_block(gang.over, 1u);
+    }
+    return look_in_block(gang.over) != 0;
+}
+
+/// All lanes together, with nothing to run: waits for work. False when the run is over.
+__device__ __noinline__ inline bool find_work() {
+    enum finding : int { nothing, over, gift, block_task, own_work, block_work };
+    warp_state& warp = this_warp();
+    run_control& control = *engine().control;
+    flush_deferred();
+    if (warp.lane_top != warp.lane_bottom || warp.wide_top != warp.wide_bottom) return true;  // a continuation begins
+    int found = nothing;
+    if (lane_rank() == 0) {
+        gang_state& gang = this_block().gang;
+        const bool agent = threadIdx.x == 0;
+        bool offered = false;
+        unsigned pause = 20;
+        for (unsigned tries = 0; found == nothing; ++tries) {
+            if (look_around()) {
+                found = over;
+                break;
+            }
+            const bool block_wanted = block_task_wanted(this_warp().depth);
+            if (block_wanted && !offered) {
+                offer_to_join();
+                offered = true;
+                pause = 20;
+            }
+            if (offered && all_have_joined()) {
+                found = block_task;
+                break;
+            }
+            const bool free_for_more = !agent || (!block_wanted && !has_block_tasks());
+            for (unsigned place = 0; found == nothing && place < board_places; ++place) {
+                const board_word seen(look_in_block(gang.board[place]));
+                // The agent's warps may not be able to come together before it has what one of them waits for.
+                if (seen.left() <= 0 || (seen.width() == info::on_block && !(agent && (free_for_more || tries % 16 == 15)))) continue;
+                if (take_posted(place, seen)) {
+                    found = own_work;
+                } else {
+                    put_in_block(gang.board[place], 0u);
+                }
+            }
+            if (found != nothing) {
+            } else if (warp.has_ticket == 0) {
+                warp.ticket = take_ticket(control.warp_ring);
+                warp.has_ticket = 1;
+            } else if (gift_is_there()) {
+                found = gift;
+            } else if (agent && gang.has_ticket == 0 && free_for_more) {
+                gang.ticket = take_ticket(control.block_ring);
+                gang.has_ticket = 1;
+            } else if (agent && (block_gift_is_there() || (has_block_tasks_to_give() && ring_wanted(control.block_ring)))) {
+                found = block_work;
+            } else {
+                __nanosleep(pause);
+                if (pause < 200) pause *= 2;
+            }
+            if (found != nothing && offered && !withdraw()) found = block_task;  // the gift waits in its slot, or on the stack
+            if (tries % 64 == 63) check_deadline();
+        }
+        if (found == over && offered && !withdraw()) found = block_task;  // they count on us; it will not take long
+    }
+    found = __shfl_sync(all_lanes, found, 0);
+    if (found == gift) accept_gift();
+    if (found == block_task) run_on_block();
+    if (found == block_work) exchange_block_tasks();
+    return found != over;
+}
+
+/// What a warp does for the whole of a run. Not inlined, so that it is compiled once and not for every kernel that the host runs.
+__device__ __noinline__ inline void work() {
+    constexpr unsigned share_every = 4;  // looking for hungry warps costs a trip to the second-level cache
+    for (unsigned steps = 1;; ++steps) {
+        if (!step<false>()) {
+            if (!find_work()) return;
+            if (this_warp().wide_top != this_warp().wide_bottom) share();  // before this one has something to do for long
+            continue;
+        }
+        if (steps % share_every == 0 || this_warp().wide_top != this_warp().wide_bottom) {  // wide tasks are long, and few
+            exchange_block_tasks();
+            share();
+            unsigned stop = 0;
+            if (steps % (16 * share_every) == 0 && lane_rank() == 0) {
+                stop = look(engine().control->stop);
+                check_deadline();
+            }
+            if (__shfl_sync(all_lanes, stop, 0) != 0) return;
+        }
+    }
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif

@@ -1,0 +1,163 @@
+// Queue engine: block tasks, for which all warps of a worker block come together: how they agree on one, and run it.
+#pragma once
+
+#include "completion.cuh"
+#include "frame.cuh"
+#include "gift.cuh"
+#include "meeting.cuh"
+#include "wait.cuh"
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+__device__ void run_on_block();  // below
+
+/// One lane: takes a block off the worker block's stack as what all warps run next. `deeper_than`: only a grid that may run on
+/// top of what waits here.
+__device__ inline void choose_candidate(int deeper_than) {
+    gang_state& gang = this_block().gang;
+    with_block_lock(gang.lock, [&] {
+        const bool have = look_in_block(gang.has_candidate) != 0;
+        if (have && static_cast<int>(look_in_block(gang.depth)) > deeper_than) return;
+        wide_task task;
+        if (!take_block_task(deeper_than, task)) return;
+        if (have) push_block_task(gang.candidate);  // what some warp cannot join, for what all may; a place has just become free
+        gang.candidate = task;
+        put_in_block(gang.depth, task.info & info::depth_mask);
+        __threadfence_block();
+        put_in_block(gang.has_candidate, 1u);
+    });
+}
+
+__device__ DYNPAR_NOINLINE inline unsigned all_warps() { return blockDim.x == 1024 ? all_lanes : (1u << blockDim.x / warp_size) - 1; }
+
+/// One lane: whether there is a block task that a warp may join on top of what waits at this depth.
+__device__ inline bool block_task_wanted(int depth) {
+    gang_state& gang = this_block().gang;
+    const auto may_join = [&] {
+        return look_in_block(gang.has_candidate) != 0 && static_cast<int>(look_in_block(gang.depth)) > depth;
+    };
+    if (may_join()) return true;
+    // One of many warps sees to it, and any that waits for what only it may choose.
+    if ((threadIdx.x != 0 && depth < 0) || !has_block_tasks()) return false;
+    choose_candidate(depth);
+    return may_join();
+}
+
+__device__ inline void offer_to_join() { atomicOr(&this_block().gang.ready, 1u << threadIdx.x / warp_size); }
+__device__ inline bool all_have_joined() { return look_in_block(this_block().gang.ready) == all_warps(); }
+
+/// One lane: takes this warp's bit back; false if all warps have set theirs, and what they agree on is to be done.
+__device__ DYNPAR_NOINLINE inline bool take_back(unsigned& bits) {
+    unsigned seen = look_in_block(bits);
+    while (seen != all_warps()) {
+        const unsigned found = atomicCAS(&bits, seen, seen & ~(1u << threadIdx.x / warp_size));
+        if (found == seen) return true;
+        seen = found;
+    }
+    return false;
+}
+__device__ inline bool withdraw() { return take_back(this_block().gang.ready); }
+
+/// All lanes together: runs a block task if the other warps come soon. A warp that has nothing better to do is patient: were many
+/// to come and go, they would hardly ever be there at the same time. It leaves when what it waits for is complete.
+__device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0) {
+    bool joined = false;
+    if (lane_rank() == 0 && block_task_wanted(this_warp().depth)) {
+        offer_to_join();
+        for (unsigned i = 0; i < patience && !joined; ++i) {
+            joined = all_have_joined();
+            if (!joined) __nanosleep(50);
+            if (awaited != 0 && (look(at<grid_record>(awaited)->pending) == 1 || run_stopped())) break;
+        }
+        if (!joined) joined = !withdraw();
+    }
+    if (!__shfl_sync(all_lanes, joined, 0)) return false;
+    run_on_block();
+    return true;
+}
+
+/// All warps of the worker block together: runs the candidate.
+__device__ inline void run_candidate() {
+    gang_state& gang = this_block().gang;
+    warp_state& warp = this_warp();
+    flush_deferred();
+    const bool shared_memory_in_use = any_of_block(warp.level != 0);
+    wide_task task = gang.candidate;
+    const arena_index outer_own = gang.own;
+    const unsigned outer_accounted = gang.own_accounted;
+    unsigned char* const outer_shared_memory = gang.shared_memory;
+    const int outer_depth = warp.depth;
+    arena_index borrowed = 0;
+    sync_block();
+    if (threadIdx.x == 0) {
+        if (task.details != 0) {
+            gang.shared_memory = find_shared_memory(task, kernels_shared_memory(),
+                                                    shared_memory_in_use ? 0 : engine().shared_bytes, borrowed);
+        }
+        gang.own = 0;
+        gang.own_accounted = 0;
+        gang.launched = 0;
+        put_in_block(gang.has_candidate, 0u);
+        put_in_block(gang.ready, 0u);
+    }
+    const frame_guard<true> frame;
+    if (lane_rank() == 0) {
+        ++warp.level;
+        if (threadIdx.x == 0 && task.first == 0) ++warp.grids;
+        warp.deepest = max(warp.deepest, task.info & info::depth_mask);
+    }
+    sync_block();
+    unsigned launched = 0;
+    if (threadIdx.x < task.threads) launched = task.entry(task, task.first).launched;
+    for (meeting why = meet_block(returned); why != returned; why = meet_block(returned)) {
+        if (why == waiting) wait_on_block(task.grid, task.info & info::depth_mask, launched, false);
+    }
+    const unsigned sum = __reduce_add_sync(all_lanes, launched);
+    if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
+    if (gang.own != 0 && gang.own_accounted < 2) {
+        point_to_own<lane_task>(warp.lane_base, warp.lane_top, task.grid, gang.own);
+        point_to_own<wide_task>(warp.wide_base, warp.wide_top, task.grid, gang.own);
+    }
+    sync_block();
+    if (threadIdx.x == 0) {
+        return_shared_memory(task, borrowed);
+        const count_change mine = settle_wide(task, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
+        if (mine.grid != 0) retire(mine.grid, mine.change);
+        gang.own = outer_own;
+        gang.own_accounted = outer_accounted;
+        gang.shared_memory = outer_shared_memory;
+        gang.launched = 0;
+    }
+    if (lane_rank() == 0) {
+        --warp.level;
+        warp.depth = outer_depth;
+    }
+    frame.end();
+    exchange_block_tasks();
+}
+
+/// All warps of the worker block, each having found all others ready: runs the candidate, and then more while no warp has anything
+/// else to do. Coming together costs more than most tasks; but what the tasks launch for single warps must not pile up.
+__device__ DYNPAR_NOINLINE inline void run_on_block() {
+    constexpr unsigned most_in_a_row = 32;
+    const warp_state& warp = this_warp();
+    for (unsigned in_a_row = 1;; ++in_a_row) {
+        run_candidate();
+        bool leaves = in_a_row == most_in_a_row || warp.depth >= 0 || warp.lane_top != warp.lane_bottom || warp.wide_top != warp.wide_bottom;
+        if (threadIdx.x == 0 && !leaves) {
+            choose_candidate(-1);
+            leaves = look_in_block(this_block().gang.has_candidate) == 0;
+        }
+        if (any_of_block(leaves)) return;  // also: nobody runs children before they are counted
+    }
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif
