@@ -449,7 +449,10 @@ private:
     /// and device code looks at every wait() how much is left. Never less than there is: another engine may need it.
     void set_stack() {
         const std::size_t of_a_wait = stack_of_wait + (options_.trace_grids != 0 ? 256 : 0);
-        const std::size_t asked = options_.limits.stack_bytes.value_or(1024 + stack_kept_free + sync_depth_ * of_a_wait);
+        std::size_t reckoned = 1024 + stack_kept_free + sync_depth_ * of_a_wait;
+        // CUDA sets a stack aside for every thread that the device can hold: gigabytes, where nobody has asked for deep waits.
+        if (!options_.limits.sync_depth) reckoned = std::min<std::size_t>(reckoned, stack_by_default);
+        const std::size_t asked = options_.limits.stack_bytes.value_or(reckoned);
         std::size_t before = 0;
         check(cudaDeviceGetLimit(&before, cudaLimitStackSize), "asking for the stack's size");
         const cudaError_t code = set_device_limit("stack_bytes", cudaLimitStackSize, std::max(before, asked));

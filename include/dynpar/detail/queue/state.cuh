@@ -27,6 +27,7 @@ inline constexpr unsigned records_kept = 2048;            // free grid records t
 inline constexpr unsigned pieces_kept = 64;               // free pieces of 256 bytes, likewise
 inline constexpr unsigned record_batch = 511;             // grid records that warps exchange at a time
 inline constexpr unsigned stack_of_wait = 1408;           // bytes of a thread's stack that a wait() takes up until the next: an estimate
+inline constexpr unsigned stack_by_default = 20 * 1024;    // bytes at most where no limit is given: ten worker blocks deep
 inline constexpr unsigned stack_kept_free = 4096;         // bytes that a wait() must find: what runs on top of it, and the next wait()
 
 /// In the arena of an engine that traces the details of all grids in the trace come first, by number. Nobody gives them back.
