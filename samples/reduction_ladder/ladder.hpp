@@ -63,8 +63,8 @@ using total = std::conditional_t<std::is_integral_v<T>, long long, double>;
 
 /// The launch of `add_sums`.
 template <class T>
-dynpar::shape shape_for_add_sums() {
-    return {1, 1024, static_cast<unsigned>(1024 * sizeof(total<T>))};
+dynpar::shape shape_for_add_sums(unsigned threads = 1024) {
+    return {1, threads, static_cast<unsigned>(threads * sizeof(total<T>))};
 }
 
 /// Numbers to add up, the same in every run. Integers from 0 to 255 as in the texts, fewer where the sum of so many would

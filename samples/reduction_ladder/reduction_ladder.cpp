@@ -40,7 +40,7 @@ public:
         data_.copy_from(numbers_.data());  // every time: most kernels add in place
         sums_.copy_from(std::vector<T>(sums_.size(), poison<T>).data());
         engine_.run(kernel, shape, data_.data(), sums_.data(), count);
-        engine_.run(ladder::add_sums{}, ladder::shape_for_add_sums<T>(), sums_.data(),
+        engine_.run(ladder::add_sums{}, ladder::shape_for_add_sums<T>(512), sums_.data(),
                     static_cast<unsigned>(shape.blocks.count()), total_.data());
         return total_.to_vector()[0];
     }

@@ -13,12 +13,14 @@ namespace conformance {
 #if DYNPAR_TEST_ENGINE_HOST
 using engine_under_test = dynpar::host_engine;
 using options_under_test = dynpar::host_options;
+inline constexpr unsigned widest_block = 1024;
 inline constexpr bool has_wait = true;
 inline constexpr bool bounds_pending_launches = true;
 inline constexpr bool has_trace = true;
 #elif DYNPAR_TEST_ENGINE_CDP
 using engine_under_test = dynpar::cdp_engine;
 using options_under_test = dynpar::cdp_options;
+inline constexpr unsigned widest_block = 1024;
 #if DYNPAR_CDP1
 inline constexpr bool has_wait = true;
 #else
@@ -29,6 +31,11 @@ inline constexpr bool has_trace = true;
 #elif DYNPAR_TEST_ENGINE_QUEUE
 using engine_under_test = dynpar::queue_engine;
 using options_under_test = dynpar::queue_options;
+#if defined(__CUDACC_RDC__)
+inline constexpr unsigned widest_block = 512;
+#else
+inline constexpr unsigned widest_block = 1024;
+#endif
 inline constexpr bool has_wait = true;
 inline constexpr bool bounds_pending_launches = false;  // pending launches live in memory
 inline constexpr bool has_trace = true;

@@ -145,6 +145,7 @@ __device__ __noinline__ inline void exchange_records() {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     const int have = warp.free_records;
+    __syncwarp();  // all have read it before one writes it
     arena_index* const at_hand = records_at_hand();
     const bool few = have < static_cast<int>(warp_size);
     run_control& control = *engine().control;
