@@ -1,4 +1,5 @@
-// Queue engine: the board, where grids of many blocks are, of which idle workers take some each.
+// Queue engine: the board. Gifts of half of what there is reach the workers one after another; of a grid of many blocks that is on
+// the board all idle workers take some at once.
 #pragma once
 
 #include "stack.cuh"
@@ -8,8 +9,6 @@
 namespace dynpar {
 namespace detail {
 namespace queue {
-
-// A gift of half of what there is would reach them one after another; here all help themselves at once.
 
 /// A grid on the board. Upper half: where its task is, in a piece of memory that lives as long as any of its blocks; so who has taken
 /// some of them may read it at leisure. Lower half: who runs it, and how many blocks nobody has taken yet.
@@ -27,7 +26,9 @@ struct board_word {
 
     __device__ arena_index details() const { return static_cast<arena_index>(bits >> 32); }
     __device__ std::uint32_t width() const { return static_cast<std::uint32_t>(bits) >> width_shift << info::width_shift; }
-    __device__ int left() const { return static_cast<int>(static_cast<std::uint32_t>(bits) & ((1u << width_shift) - 1)) - static_cast<int>(nothing_left); }
+    __device__ int left() const {
+        return static_cast<int>(static_cast<std::uint32_t>(bits) & ((1u << width_shift) - 1)) - static_cast<int>(nothing_left);
+    }
 };
 
 __device__ inline unsigned workers_of(std::uint32_t width) {
