@@ -32,6 +32,7 @@
 #include "../samples/plain_block.cuh"
 #include "../samples/reduction_ladder/ladder.hpp"
 #include "machine.hpp"
+#include "run_benchmark.hpp"
 #include "reductions.hpp"
 
 namespace {
@@ -457,21 +458,4 @@ int benchmark(const options& o, const std::string& command) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    std::string command;
-    for (int i = 0; i < argc; ++i) command += (i == 0 ? "" : " ") + std::string(argv[i]);
-    try {
-        options o;
-        if (!parse(argc, argv, o)) {
-            std::printf("%s", usage);
-            return 0;
-        }
-        return benchmark(o, command);
-    } catch (const std::invalid_argument& error) {
-        std::fprintf(stderr, "reductions: %s\n", error.what());
-        return 2;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "reductions: %s\n", error.what());
-        return 1;
-    }
-}
+int main(int argc, char** argv) { return benchmarks::run_benchmark<options>("reductions", usage, argc, argv, parse, benchmark); }
