@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -29,7 +30,8 @@ struct trace_name {
 
 /// A grid in the trace, as device code writes it. Times are %globaltimer's.
 struct device_trace_record {
-    unsigned long long name;      // the key of its kernel's name; 0: the run's first kernel
+    static constexpr unsigned long long unused = ~0ull;
+    unsigned long long name;      // the key of its kernel's name; 0: the run's first kernel; unused: no grid has this place
     unsigned long long launched;
     unsigned long long begun;     // atomicMin over the blocks
     unsigned long long ended;     // atomicMax over the blocks; 0: not ended
@@ -98,6 +100,28 @@ inline void add_grids(trace& t, const device_trace& from, const std::vector<devi
     t.clock_error = clock.error();
 }
 
+/// The records of a trace whose places were taken by several at once: the first `most` grids in the order of their launches, in which parents
+/// come before their children. They name each other by their new places.
+inline std::vector<device_trace_record> in_launch_order(const std::vector<device_trace_record>& records, std::size_t most) {
+    std::vector<unsigned> order;
+    for (unsigned i = 0; i < records.size(); ++i) {
+        if (records[i].name != device_trace_record::unused) order.push_back(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return records[a].launched < records[b].launched; });
+    if (order.size() > most) order.resize(most);
+    std::vector<unsigned> place_now(records.size(), grid_record::none);
+    for (unsigned i = 0; i < order.size(); ++i) place_now[order[i]] = i;
+    std::vector<device_trace_record> result;
+    result.reserve(order.size());
+    for (const unsigned from : order) {
+        device_trace_record record = records[from];
+        if (record.parent != grid_record::none) record.parent = place_now[record.parent];
+        if (record.continues != grid_record::none) record.continues = place_now[record.continues];
+        result.push_back(record);
+    }
+    return result;
+}
+
 #if defined(__CUDACC__)
 
 __device__ inline unsigned multiprocessor() {
@@ -106,9 +130,12 @@ __device__ inline unsigned multiprocessor() {
     return number;
 }
 
-/// Makes the name known to the host; its key, which is where it lies.
+/// What records carry for a name: where it lies.
+__device__ inline unsigned long long name_key(text kernel) { return reinterpret_cast<unsigned long long>(kernel.begin); }
+
+/// Makes the name known to the host; its key.
 __device__ inline unsigned long long keep_name(device_trace& trace, text kernel) {
-    const unsigned long long key = reinterpret_cast<unsigned long long>(kernel.begin);
+    const unsigned long long key = name_key(kernel);
 #pragma unroll 1
     for (unsigned probe = 0; probe < device_trace::names_capacity; ++probe) {
         trace_name& name = trace.names[(key / 8 + probe) % device_trace::names_capacity];
@@ -135,25 +162,29 @@ struct traced_launch {
     dynpar::shape shape;
 };
 
-/// Writes the record of a launch; its place, or none if there was no room. By address, and not inlined, for the same reason as
-/// `add_failure`: a kernel with 1024 threads must have room for its registers.
+/// Writes the record of a launch. By address, and not inlined, for the same reason as `add_failure`: a kernel with 1024 threads must
+/// have room for its registers.
+__device__ __noinline__ inline void write_launch(device_trace_record& record, unsigned long long name, const traced_launch* launch) {
+    record.name = name;
+    record.begun = grid_record::never;
+    record.ended = 0;
+    record.parent = launch->parent;
+    record.continues = launch->continues;
+    record.stream = launch->stream;
+    record.depth = launch->depth;
+    record.processor = grid_record::none;
+    record.status = launch->status;
+    record.frees_scratch = false;
+    record.shape = launch->shape;
+    record.launched = device_nanoseconds();
+}
+
+/// Finds a place for a launch and writes its record; none if there was no room.
 __device__ __noinline__ inline unsigned trace_launch(device_trace* trace, const traced_launch* launch) {
     const unsigned long long place = atomicAdd(&trace->wanted, 1ull);  // long on its way: meanwhile the name is looked up
     const unsigned long long name = keep_name(*trace, launch->kernel);
     if (place >= trace->capacity) return grid_record::none;
-    device_trace_record* const record = &trace->records[place];
-    record->name = name;
-    record->begun = grid_record::never;
-    record->ended = 0;
-    record->parent = launch->parent;
-    record->continues = launch->continues;
-    record->stream = launch->stream;
-    record->depth = launch->depth;
-    record->processor = grid_record::none;
-    record->status = launch->status;
-    record->frees_scratch = false;
-    record->shape = launch->shape;
-    record->launched = device_nanoseconds();
+    write_launch(trace->records[place], name, launch);
     return static_cast<unsigned>(place);
 }
 

@@ -95,7 +95,7 @@ public:
         const unsigned bytes = host_->shared_bytes_for(threads);
         const unsigned blocks = host_->worker_blocks(cache, reinterpret_cast<const void*>(grid), threads, bytes);
         auto run = host_->begin(stream, kernel_text, s);
-        grid<<<blocks, threads, bytes, stream>>>(host_->view(*run, threads), s, payload);
+        grid<<<blocks, threads, bytes, stream>>>(host_->view(*run, blocks, threads), s, payload);
         host_->launched(*run, stream, cudaGetLastError());
         return queue_handle(std::move(run));
     }

@@ -22,7 +22,7 @@ __device__ inline void push_free(unsigned long long& head, arena_index piece) {
     unsigned long long seen = look(head);
     while (true) {
         put(*at<arena_index>(piece), static_cast<arena_index>(seen));
-        __threadfence();
+        fence();
         const unsigned long long next = ((seen >> 32) + 1) << 32 | piece;
         const unsigned long long found = atomicCAS(&head, seen, next);
         if (found == seen) return;
@@ -33,12 +33,12 @@ __device__ inline void push_free(unsigned long long& head, arena_index piece) {
 __device__ inline arena_index pop_free(unsigned long long& head) {
     unsigned long long seen = look(head);
     while (static_cast<arena_index>(seen) != 0) {
-        __threadfence();
+        fence();
         const arena_index next_piece = look(*at<arena_index>(static_cast<arena_index>(seen)));  // perhaps no longer a link:
         const unsigned long long next = ((seen >> 32) + 1) << 32 | next_piece;                  // then the exchange fails
         const unsigned long long found = atomicCAS(&head, seen, next);
         if (found == seen) {
-            __threadfence();
+            fence();
             return static_cast<arena_index>(seen);
         }
         seen = found;
@@ -48,11 +48,11 @@ __device__ inline arena_index pop_free(unsigned long long& head) {
 
 /// Memory that was never used before; 0 if there is none left.
 __device__ inline arena_index take_new(unsigned long long units) {
-    unsigned long long& next = engine().control->arena_next;
+    unsigned long long& taken = engine().control->arena_taken;
     if (units > engine().arena_units) return 0;
-    const unsigned long long place = atomicAdd(&next, units);
+    const unsigned long long place = engine().arena_fresh + atomicAdd(&taken, units);
     if (place + units <= engine().arena_units) return static_cast<arena_index>(place);
-    atomicAdd(&next, 0ull - units);
+    atomicAdd(&taken, 0ull - units);
     return 0;
 }
 
@@ -114,7 +114,7 @@ __device__ inline void give_back_record(arena_index record) {
 
 // ---- Pieces at hand, of one size: shapes and arguments of grids that do not fit into a task, and continuations that are not simple.
 
-inline constexpr unsigned piece_class = 2;  // 256 bytes
+inline constexpr unsigned not_given_back = ~0u;  // in the place of a size class: of the trace
 
 __device__ inline arena_index* pieces_at_hand() {
     return engine().free_pieces + static_cast<std::size_t>(worker_rank()) * pieces_kept;
@@ -124,7 +124,7 @@ __device__ inline arena_index* pieces_at_hand() {
 __device__ __noinline__ inline arena_index take_piece() {
     warp_state& warp = this_warp();
     const int left = atomicSub(&warp.free_pieces, 1);
-    if (left > 0) return look(pieces_at_hand()[left - 1]);
+    if (left > 0) return pieces_at_hand()[left - 1];
     atomicAdd(&warp.free_pieces, 1);
     return allocate(piece_class);
 }
@@ -133,10 +133,23 @@ __device__ __noinline__ inline void give_back_piece(arena_index piece) {
     warp_state& warp = this_warp();
     const int place = atomicAdd(&warp.free_pieces, 1);
     if (place < static_cast<int>(pieces_kept)) {
-        put(pieces_at_hand()[place], piece);
+        pieces_at_hand()[place] = piece;
     } else {
         atomicSub(&warp.free_pieces, 1);
         release(piece, piece_class);
+    }
+}
+
+/// All lanes together, of every warp, when a run begins: what is at hand from the first, so that not all ask for it at once.
+__device__ inline void begin_with_memory() {
+    if (engine().arena_fresh == engine().arena_begin) return;
+    const unsigned lane = lane_rank();
+    const arena_index first = engine().arena_begin + worker_rank() * units_at_first;
+    for (unsigned i = lane; i < records_at_first; i += warp_size) records_at_hand()[i] = first + i;
+    if (lane < pieces_at_first) pieces_at_hand()[lane] = first + records_at_first + (lane << piece_class);
+    if (lane == 0) {
+        this_warp().free_records = records_at_first;
+        this_warp().free_pieces = pieces_at_first;
     }
 }
 
@@ -171,7 +184,7 @@ __device__ __noinline__ inline void exchange_records() {
     } else if (batch != 0) {
         const unsigned kept = static_cast<unsigned>(have) - record_batch;
         for (unsigned i = lane; i < record_batch; i += warp_size) put(at<arena_index>(batch)[1 + i], at_hand[kept + i]);
-        __threadfence();
+        fence();
         __syncwarp();
         if (lane == 0) {
             push_free(control.free_batches, batch);

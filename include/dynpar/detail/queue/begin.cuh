@@ -16,10 +16,11 @@ __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth)
     run_result& result = *engine().result;
     const unsigned long long address = reinterpret_cast<std::uintptr_t>(kernel.begin);
     unsigned number = static_cast<unsigned>(address >> 3) % run_result::most_kernels;
-    unsigned long long found = 0;
+    unsigned long long found = 0, depths = 0;
 #pragma unroll 1
     for (unsigned probe = 0; probe < run_result::most_kernels; ++probe, number = (number + 1) % run_result::most_kernels) {
         found = look(control.begun_kernels[number]);
+        depths = look(control.begun_depths[number]);
         if (found == 0) found = atomicCAS(&control.begun_kernels[number], 0ull, address);
         if (found == 0 || found == address) break;
     }
@@ -32,41 +33,54 @@ __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth)
         return;  // too many kernels
     }
     const unsigned long long bit = 1ull << depth;
-    if ((atomicOr(&control.begun_depths[number], bit) & bit) != 0) return;
+    if ((depths & bit) != 0 || (atomicOr(&control.begun_depths[number], bit) & bit) != 0) return;
     const unsigned order = atomicAdd(&control.begun_count, 1u);
     if (order >= run_result::most_begun) return;
-    put(result.begun[order], number << 16 | depth << 1 | 1u);
-    __threadfence_system();
+    put(result.begun[order], number << 16 | depth << 1 | 1u);  // on its way before the kernel begins; a fence would wait for the host
 }
 
-/// The first time on this warp, as far as it remembers.
-__device__ __noinline__ inline void note_begin_on_warp(text kernel, unsigned depth, unsigned threads_here) {
-    warp_state& warp = this_warp();
+/// One thread of a worker block, when a run begins: the host knows itself that its own kernel begins first.
+__device__ inline void note_first_kernel(text kernel) {
+    noted_kernels& noted = this_block().gang.noted;
+    noted.names[0] = noted_kernels::key(kernel);
+    noted.depths[0][0] = 1;
+    noted.next = 1;
+}
+
+/// The first time on this worker block, as far as it remembers.
+__device__ __noinline__ inline void note_begin_on_worker_block(text kernel, unsigned depth, unsigned threads_here) {
+    noted_kernels& noted = this_block().gang.noted;
     const unsigned these = threads_here >= warp_size ? all_lanes : (1u << threads_here) - 1;
     __syncwarp(these);
     if (lane_rank() == 0) {
+        const unsigned key = noted_kernels::key(kernel);
         unsigned place = 0;
-        while (place < warp_state::noted_capacity && warp.noted[place] != kernel.begin && warp.noted[place] != nullptr) ++place;
-        if (place == warp_state::noted_capacity) place = warp.next_noted++ % warp_state::noted_capacity;
-        if (warp.noted[place] != kernel.begin) {
-            warp.noted[place] = kernel.begin;
-            warp.noted_depths[place] = 0;
+        while (place < noted_kernels::capacity && look_in_block(noted.names[place]) != key) ++place;
+        if (place == noted_kernels::capacity) {  // forgets another; two warps may take a place each
+            place = atomicAdd(&noted.next, 1u) % noted_kernels::capacity;
+            put_in_block(noted.depths[place][0], 0u);
+            put_in_block(noted.depths[place][1], 0u);
+            put_in_block(noted.names[place], key);
         }
-        warp.noted_depths[place] |= 1ull << depth;
-        note_begin_anew(kernel, depth);
+        const unsigned bit = 1u << depth % 32;
+        if ((atomicOr(&noted.depths[place][depth / 32], bit) & bit) == 0) note_begin_anew(kernel, depth);
     }
     __syncwarp(these);
 }
 
-/// All threads of a warp that belong to the block: none goes on, perhaps to break, before the host can know of it.
+/// All threads of a warp that belong to the block. Of the first warp that comes with it none goes on, perhaps to break, before the host can
+/// know of it.
 __device__ inline void note_begin(text kernel, unsigned depth, unsigned threads_here) {
-    const warp_state& warp = this_warp();
+    noted_kernels& noted = this_block().gang.noted;
     depth = min(depth, 63u);  // deeper ones share the last bit
 #pragma unroll
-    for (unsigned place = 0; place < warp_state::noted_capacity; ++place) {
-        if (warp.noted[place] == kernel.begin && (warp.noted_depths[place] >> depth & 1) != 0) return;
+    for (unsigned place = 0; place < noted_kernels::capacity; ++place) {
+        if (look_in_block(noted.names[place]) == noted_kernels::key(kernel) &&
+            (look_in_block(noted.depths[place][depth / 32]) >> depth % 32 & 1) != 0) {
+            return;
+        }
     }
-    note_begin_on_warp(kernel, depth, threads_here);
+    note_begin_on_worker_block(kernel, depth, threads_here);
 }
 
 }  // namespace queue

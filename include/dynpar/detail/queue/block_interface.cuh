@@ -62,9 +62,10 @@ public:
             const bool on_lane = payload_bytes<Kernel, Args...> > sizeof(lane_arguments) && is_simple(s);
             if (plain && (on_lane || is_simple_on_warp(s, most_threads<Kernel>()))) {
                 wide_task task{};
-                task.entry = on_lane ? &entry_points<Kernel, Args...>::wide_lane : &entry_points<Kernel, Args...>::wide;
+                task.entry = on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
+                                     : &entry_points<Kernel, Args...>::wide;
                 task.info = (depth_if_plain + 1) | (on_lane ? info::on_lane : info::on_warp);
-                task.threads = s.malleable ? min(s.threads.x, engine().malleable_threads) : s.threads.x;
+                task.size = block_size(s.malleable ? min(s.threads.x, engine().malleable_threads) : s.threads.x);
                 task.last = 1;
                 memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
                 if (derived().push_child(task)) return status::success;

@@ -25,10 +25,9 @@ struct board_word {
         : bits(static_cast<unsigned long long>(details) << 32 | (width >> info::width_shift << width_shift | (nothing_left + blocks))) {}
 
     __device__ arena_index details() const { return static_cast<arena_index>(bits >> 32); }
-    __device__ std::uint32_t width() const { return static_cast<std::uint32_t>(bits) >> width_shift << info::width_shift; }
-    __device__ int left() const {
-        return static_cast<int>(static_cast<std::uint32_t>(bits) & ((1u << width_shift) - 1)) - static_cast<int>(nothing_left);
-    }
+    __device__ std::uint32_t width() const { return lower() >> width_shift << info::width_shift; }
+    __device__ int left() const { return static_cast<int>(lower() & ((1u << width_shift) - 1)) - static_cast<int>(nothing_left); }
+    __device__ std::uint32_t lower() const { return static_cast<std::uint32_t>(bits); }
 };
 
 __device__ inline unsigned workers_of(std::uint32_t width) {
@@ -44,47 +43,39 @@ __device__ inline bool is_open_to_others(std::uint32_t width, unsigned long long
     return width == info::on_block || is_for_board(width, blocks);
 }
 
-/// All blocks of a grid but the first, which stays here. False if the board is full, or the grid too small.
-__device__ __noinline__ inline bool post(const wide_task& task) {
-    const std::uint32_t blocks = task.last - task.first;
-    if (task.details == 0 || !is_for_board(task.info & info::width_mask, blocks)) return false;
-    copy_task(at<launch_details>(task.details)->task, task);
+/// All blocks of a grid. False if the board is full, or the grid too small.
+__device__ __noinline__ inline bool post(arena_index details, std::uint32_t width, std::uint32_t blocks) {
+    if (!is_for_board(width, blocks)) return false;
     run_control& control = *engine().control;
-    const board_word fresh(task.details, task.info & info::width_mask, blocks - 1);
-    __threadfence();
+    const board_word fresh(details, width, blocks);
+    board_word seen[board_places];
+#pragma unroll
+    for (unsigned place = 0; place < board_places; ++place) seen[place] = board_word(look(control.board[place]));
+    fence();
+#pragma unroll
     for (unsigned place = 0; place < board_places; ++place) {
-        board_word seen{look(control.board[place])};
-        while (seen.left() <= 0) {
-            const board_word found{atomicCAS(&control.board[place], seen.bits, fresh.bits)};
-            if (found.bits == seen.bits) return true;
-            seen = found;
+        while (seen[place].left() <= 0) {
+            const board_word found{atomicCAS(&control.board[place], seen[place].bits, fresh.bits)};
+            if (found.bits == seen[place].bits) return true;
+            seen[place] = found;
         }
     }
     return false;
 }
 
-/// One lane: takes blocks of a posted grid; `seen` is what it has seen of it, upper half or not. False if there are none left.
-__device__ __noinline__ inline bool take_posted(unsigned place, board_word seen) {
-    // Fewer and fewer, so that all end at about the same time.
-    unsigned grain = max(1u, static_cast<unsigned>(seen.left()) / (4 * workers_of(seen.width())));
-    if (seen.width() == info::on_lane) grain *= warp_size;
+/// One thread: takes so many blocks of a posted grid, or as many as there are: the last ones but those that the word says are left before.
+__device__ inline board_word take_posted(unsigned place, std::uint32_t blocks) {
     board_word found;
     asm volatile("atom.acquire.gpu.global.add.u64 %0, [%1], %2;"
                  : "=l"(found.bits)
-                 : "l"(&engine().control->board[place]), "l"(0ull - grain)
+                 : "l"(&engine().control->board[place]), "l"(0ull - blocks)
                  : "memory");
-    if (found.left() <= 0) return false;
-    wide_task task;
-    copy_fresh_task(task, at<launch_details>(found.details())->task);
-    task.first = task.last - static_cast<std::uint32_t>(found.left());
-    task.last = task.first + min(grain, static_cast<std::uint32_t>(found.left()));
-    if (!push_here(task)) stop_run(no_memory);
-    return true;
+    return found;
 }
 
-/// Puts a task where its workers find it. False if there is no memory.
-__device__ __noinline__ inline bool push_wide(wide_task task) {
-    if (post(task)) task.last = task.first + 1;
+/// Puts a task where its workers find it. Where the grid has details, it lies in them already. False if there is no memory.
+__device__ __noinline__ inline bool push_wide(const wide_task& task) {
+    if (task.details != 0 && post(task.details, task.info & info::width_mask, task.last - task.first)) return true;
     return push_here(task);
 }
 

@@ -19,6 +19,7 @@ __device__ inline void flush_deferred() {
     if (lane_rank() == 0) {
         const int change = warp.deferred;
         warp.deferred = 0;
+        warp.keeps_share = 0;
         retire(warp.deferred_grid, change);
     }
     __syncwarp();
@@ -128,8 +129,8 @@ __device__ __noinline__ inline void settle_alone(arena_index grid, std::uint32_t
 }
 
 /// What the return of a block on a warp or a worker block means for the records; by one thread.
-__device__ inline count_change settle_wide(const wide_task& task, arena_index own, unsigned accounted, int launched) {
-    return settle_lane(task.grid, task.info,
+__device__ inline count_change settle_wide(arena_index grid, std::uint32_t task_info, arena_index own, unsigned accounted, int launched) {
+    return settle_lane(grid, task_info,
                        block_outcome{own, static_cast<unsigned>(launched) | (accounted != 0 ? block_outcome::accounted : 0u)});
 }
 

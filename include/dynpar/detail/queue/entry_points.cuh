@@ -46,12 +46,12 @@ struct entry_points {
     }
 
     /// A wide task that a warp or a worker block runs.
-    static __device__ block_outcome wide(wide_task task, std::uint32_t rank) {
-        const bool on_warp = (task.info & info::width_mask) == info::on_warp;
+    static __device__ std::uint32_t wide(std::uint32_t rank, bool on_warp) {
+        const wide_task& task = on_warp ? this_warp().current : this_block().gang.current;
         wide_block block(task, rank, on_warp ? lane_rank() : threadIdx.x, kernel_name<Kernel>());
-        note_begin(kernel_name<Kernel>(), block.depth(), on_warp ? task.threads : task.threads - threadIdx.x / warp_size * warp_size);
+        note_begin(kernel_name<Kernel>(), block.depth(), on_warp ? block.num_threads() : block.num_threads() - threadIdx.x / warp_size * warp_size);
         enter(block, task);
-        return block.outcome();
+        return block.outcome().launched;
     }
 
 private:

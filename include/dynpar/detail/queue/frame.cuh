@@ -20,6 +20,7 @@ struct frame_guard {
     arena_index own;
     unsigned own_accounted, own_continued;
     unsigned char* shared_memory;
+    std::uint32_t word;  // of the task that runs below
 
     /// All lanes together, after what is to run has been popped.
     __device__ frame_guard() {
@@ -31,6 +32,7 @@ struct frame_guard {
             own_accounted = warp.own_accounted;
             own_continued = warp.own_continued;
             shared_memory = warp.shared_memory;
+            if (lane_rank() < task_words) word = word_of(warp.current, lane_rank());
             __syncwarp();
         }
         if (lane_rank() == 0) {
@@ -46,6 +48,7 @@ struct frame_guard {
         if constexpr (Nested) {
             warp_state& warp = this_warp();
             __syncwarp();
+            if (lane_rank() < task_words) word_of(warp.current, lane_rank()) = word;
             if (lane_rank() == 0) {
                 // What lay below has perhaps been given away or brought down in the meantime.
                 warp.lane_base = within(lane_base, warp.lane_bottom, warp.lane_top);
@@ -62,16 +65,14 @@ struct frame_guard {
 
 /// One thread: memory for `block.shared`: of the multiprocessor if there is enough, else out of the arena. `borrowed` is what is to
 /// be given back.
-__device__ __noinline__ inline unsigned char* find_shared_memory(const wide_task& task, unsigned char* fast, unsigned fast_bytes,
-                                                                 arena_index& borrowed) {
-    const unsigned bytes = at<launch_details>(task.details)->shared_bytes;
+__device__ inline unsigned char* find_shared_memory(unsigned bytes, unsigned char* fast, unsigned fast_bytes, arena_index& borrowed) {
     if (bytes <= fast_bytes) return fast;
     borrowed = allocate(size_class_of(bytes));
     if (borrowed == 0) stop_run(no_memory);
     return borrowed != 0 ? at<unsigned char>(borrowed) : nullptr;
 }
-__device__ inline void return_shared_memory(const wide_task& task, arena_index borrowed) {
-    if (borrowed != 0) release(borrowed, size_class_of(at<launch_details>(task.details)->shared_bytes));
+__device__ inline void return_shared_memory(unsigned bytes, arena_index borrowed) {
+    if (borrowed != 0) release(borrowed, size_class_of(bytes));
 }
 __device__ inline unsigned char* kernels_shared_memory() { return worker_memory + state_bytes(blockDim.x); }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "completion.cuh"
-#include "stack.cuh"
+#include "share.cuh"
 
 #if defined(__CUDACC__)
 
@@ -58,18 +58,13 @@ __device__ inline void give_tasks(unsigned long long number, std::uint32_t avail
     __syncwarp();
 }
 
-/// Blocks that a warp runs at a time.
-__device__ inline std::uint32_t grain_of(const wide_task& task) {
-    return (task.info & info::width_mask) == info::on_lane ? warp_size : 1;
-}
-
 /// Gives half of the blocks of the oldest task.
 __device__ inline void give_half(unsigned long long number) {
     ring_slot& gift = engine().warp_slots[number & engine().ring_mask];
     if (lane_rank() == 0) {
         wait_until_empty(gift, number);
         wide_task& oldest = slot<wide_task>(this_warp().wide_bottom);
-        const std::uint32_t grain = grain_of(oldest);
+        const std::uint32_t grain = grain_of(oldest.info & info::width_mask);
         wide_task half;
         copy_task(half, oldest);
         half.first = oldest.first + ((oldest.last - oldest.first) / 2 + grain - 1) / grain * grain;
@@ -93,7 +88,7 @@ __device__ DYNPAR_NOINLINE inline void give() {
         if (lane_rank() == 0 && ring_wanted(engine().control->warp_ring)) {
             if (wides != 0) {
                 const wide_task& oldest = slot<wide_task>(warp.wide_bottom);
-                in_half = oldest.last - oldest.first > grain_of(oldest);
+                in_half = oldest.last - oldest.first > grain_of(oldest.info & info::width_mask);
             }
             // More than one gift only out of plenty: who gives everything away is hungry next.
             if (in_half || (gifts == 0 ? wides >= 2 || lanes >= 2 : wides >= 3 || lanes >= 2 * ring_slot::lane_tasks)) {

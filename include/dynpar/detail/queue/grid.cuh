@@ -16,13 +16,13 @@ struct alignas(64) grid_record {
     lane_arguments arguments; // its arguments
     std::uint32_t depth_and_flags;
     arena_index memory;       // pieces of the arena that belong to the grid, chained
-    arena_index continuations;  // further ones, task_node each, in the order in which they run
-    arena_index last_added;   // where among them the grid that runs now adds its own
+    arena_index continuations;  // further ones, launch_details each, in the order in which they run
+    arena_index added;        // those that the grid, or the continuation that runs now, has added, the last one first
     std::uint32_t scratch[4]; // the first 16 bytes of scratch memory; of a grid in a stream: which stream
 
     static constexpr std::uint32_t scratch_taken = 1u << 24;
     static constexpr std::uint32_t in_stream = 1u << 25;
-    static constexpr std::uint32_t locked = 1u << 26;
+    static constexpr std::uint32_t continuing = 1u << 26;  // the first of `continuations` runs now
     // Of the simple continuation: the binary logarithm of its threads. From 2 threads on `entry` is a wide_entry.
     static constexpr unsigned threads_shift = 27;
     static constexpr std::uint32_t threads_mask = 15u << threads_shift;
@@ -38,13 +38,17 @@ struct alignas(64) memory_header {
 
 __device__ void advance_stream(arena_index stream);  // stream.cuh
 
+/// Fills in a record of which nobody else knows: entry and what stands before it in one store, likewise the rest.
+__device__ inline void put_record(arena_index place, int pending, arena_index parent, std::uint32_t depth_and_flags, arena_index memory) {
+    uint4* words = at<uint4>(place);
+    words[0] = make_uint4(static_cast<unsigned>(pending), parent, 0, 0);
+    words[2] = make_uint4(depth_and_flags, memory, 0, 0);
+}
+
 /// A record for a grid with one block that runs or is about to; 0 if there is no memory.
 __device__ inline arena_index make_record(arena_index parent, std::uint32_t depth) {
     const arena_index place = take_record();
-    if (place == 0) return 0;
-    uint4* words = at<uint4>(place);  // entry and what follows it up to the arguments in one store, likewise the rest
-    words[0] = make_uint4(1, parent, 0, 0);
-    words[2] = make_uint4(depth, 0, 0, 0);
+    if (place != 0) put_record(place, 1, parent, depth, 0);
     return place;
 }
 
@@ -101,48 +105,28 @@ __device__ inline void put_continuation(grid_record* record, const simple_contin
     if (simple.threads_log2 != 0) atomicOr(&record->depth_and_flags, simple.threads_log2 << grid_record::threads_shift);
 }
 
-__device__ inline bool add_continuation_locked(grid_record* record, const simple_continuation& simple, const wide_task& general) {
-    if (simple.entry != nullptr && look(record->entry) == nullptr && look(record->last_added) == 0) {
-        put_continuation(record, simple);
-        return true;
-    }
-    const arena_index place = take_piece();
-    if (place == 0) return false;
-    task_node* node = at<task_node>(place);
-    copy_task(node->task, general);
-    arena_index& before = look(record->last_added) != 0 ? at<task_node>(record->last_added)->next : record->continuations;
-    node->next = look(before);
-    put(before, place);
-    put(record->last_added, place);
-    return true;
+/// The same if nothing has been added yet. `lock`: of all threads that may add to this grid. False if something has.
+__device__ __noinline__ inline bool add_simple_continuation(arena_index grid, const simple_continuation& simple, unsigned& lock) {
+    grid_record* record = at<grid_record>(grid);
+    bool is_first = false;
+    with_block_lock(lock, [&] {
+        const lane_entry entry = look(record->entry);
+        is_first = look(record->added) == 0 && entry == nullptr;
+        if (is_first) put_continuation(record, simple);
+    });
+    return is_first;
 }
 
-/// Adds a continuation that runs after all that this grid has added before, and before what was there when it began. `lock`: of all
-/// threads that may add to this grid, where they are of one worker block; null: any thread may. False if there is no memory.
-__device__ __noinline__ inline bool add_continuation(arena_index grid, const simple_continuation& simple, const wide_task& general,
-                                                     unsigned* lock) {
-    grid_record* record = at<grid_record>(grid);
-    bool added = false;
-    if (lock != nullptr) {
-        with_block_lock(*lock, [&] { added = add_continuation_locked(record, simple, general); });
-        return added;
-    }
-    for (bool done = false; !done;) {  // with_lock wants a word of its own; a record has a bit
-        if ((atomicOr(&record->depth_and_flags, grid_record::locked) & grid_record::locked) != 0) continue;
-        __threadfence();
-        added = add_continuation_locked(record, simple, general);
-        __threadfence();
-        atomicAnd(&record->depth_and_flags, ~grid_record::locked);
-        done = true;
-    }
-    return added;
+/// Adds a continuation that runs after all that this grid has added before, and before what was there when it began. Any thread.
+__device__ inline void add_continuation(arena_index grid, arena_index place) {
+    at<launch_details>(place)->link.next = atomicExch(&at<grid_record>(grid)->added, place);
 }
 
 /// A record as another multiprocessor may have left it, all but its arguments, in one go: loads that wait for each other cost more
 /// than anything else here.
 struct record_view {
     uint4 head;  // pending, parent, entry
-    uint4 tail;  // depth and flags, memory, continuations, last_added
+    uint4 tail;  // depth and flags, memory, continuations, added
 
     __device__ explicit record_view(arena_index grid)
         : head(__ldcg(at<uint4>(grid))), tail(__ldcg(at<uint4>(grid) + 2)) {}
@@ -154,17 +138,48 @@ struct record_view {
     __device__ std::uint32_t depth_and_flags() const { return tail.x; }
     __device__ arena_index memory() const { return tail.y; }
     __device__ arena_index continuations() const { return tail.z; }
+    __device__ arena_index added() const { return tail.w; }
 };
 
+__device__ inline void release_piece(arena_index piece, unsigned size_class) {
+    if (size_class == piece_class) {
+        give_back_piece(piece);
+    } else if (size_class != not_given_back) {
+        release(piece, size_class);
+    }
+}
+
+/// Of a grid all of whose work is done and that has run a continuation of the list, or has added some to it: the list as it is to be from
+/// now on. What has run is given back.
+__device__ __noinline__ inline arena_index put_in_order(arena_index grid, arena_index continuations, arena_index added,
+                                                        std::uint32_t depth_and_flags) {
+    grid_record* record = at<grid_record>(grid);
+    if ((depth_and_flags & grid_record::continuing) != 0) {
+        const memory_link* ran = &at<launch_details>(continuations)->link;
+        const arena_index next = look(ran->next);
+        release_piece(continuations, look(ran->size_class));
+        continuations = next;
+        put(record->depth_and_flags, depth_and_flags & ~grid_record::continuing);
+    }
+    while (added != 0) {  // the last one first
+        arena_index& link = at<launch_details>(added)->link.next;
+        const arena_index before = look(link);
+        put(link, continuations);
+        continuations = added;
+        added = before;
+    }
+    put(record->continuations, continuations);
+    put(record->added, 0u);
+    return continuations;
+}
+
 /// A continuation that is not simple.
-__device__ __noinline__ inline void begin_general_continuation(arena_index grid, arena_index place) {
+__device__ __noinline__ inline void begin_general_continuation(arena_index grid, arena_index place, std::uint32_t depth_and_flags) {
     grid_record* record = at<grid_record>(grid);
     wide_task task;
-    copy_fresh_task(task, at<task_node>(place)->task);
-    put(record->continuations, look(at<task_node>(place)->next));
-    put(record->last_added, 0u);
-    put(record->pending, static_cast<int>(task.last - task.first));
-    give_back_piece(place);
+    copy_fresh_task(task, at<launch_details>(place)->task);
+    put(record->depth_and_flags, depth_and_flags | grid_record::continuing);
+    put(record->pending, static_cast<int>(task.last));
     if (!push_wide(task)) stop_run(no_memory);
 }
 
@@ -175,7 +190,7 @@ __device__ __noinline__ inline void begin_warp_continuation(arena_index grid, la
     task.entry = reinterpret_cast<wide_entry>(entry);
     task.grid = grid;
     task.info = (depth_and_flags & info::depth_mask) | info::owner | info::on_warp;
-    task.threads = 1u << ((depth_and_flags & grid_record::threads_mask) >> grid_record::threads_shift);
+    task.size = block_size(1u << ((depth_and_flags & grid_record::threads_mask) >> grid_record::threads_shift));
     task.last = 1;
     memcpy(&task.arguments, &arguments, sizeof(arguments));
     put(at<grid_record>(grid)->depth_and_flags, depth_and_flags & ~grid_record::threads_mask);
@@ -184,24 +199,29 @@ __device__ __noinline__ inline void begin_warp_continuation(arena_index grid, la
 
 /// Starts the next continuation of a grid all of whose work is done; false if there is none left.
 __device__ inline bool begin_continuation(arena_index grid, const record_view& view) {
+    arena_index continuations = view.continuations();
+    std::uint32_t depth_and_flags = view.depth_and_flags();
+    if (view.added() != 0 || (depth_and_flags & grid_record::continuing) != 0) {
+        continuations = put_in_order(grid, continuations, view.added(), depth_and_flags);
+        depth_and_flags &= ~grid_record::continuing;
+    }
     if (view.entry() != nullptr) {
         lane_task task;
         task.entry = view.entry();
         task.grid = grid;
-        task.info = (view.depth_and_flags() & info::depth_mask) | info::owner;
+        task.info = (depth_and_flags & info::depth_mask) | info::owner;
         const uint4 words = __ldcg(at<uint4>(grid) + 1);
         memcpy(&task.arguments, &words, sizeof(words));
         at<uint4>(grid)[0] = make_uint4(1, view.parent(), 0, 0);
-        put(at<grid_record>(grid)->last_added, 0u);
-        if ((view.depth_and_flags() & grid_record::threads_mask) != 0) {
-            begin_warp_continuation(grid, task.entry, view.depth_and_flags(), task.arguments);
+        if ((depth_and_flags & grid_record::threads_mask) != 0) {
+            begin_warp_continuation(grid, task.entry, depth_and_flags, task.arguments);
         } else if (!push(task) && !push_spilled(task)) {
             stop_run(no_memory);
         }
         return true;
     }
-    if (view.continuations() == 0) return false;
-    begin_general_continuation(grid, view.continuations());
+    if (continuations == 0) return false;
+    begin_general_continuation(grid, continuations, depth_and_flags);
     return true;
 }
 
@@ -210,11 +230,7 @@ __device__ __noinline__ inline void release_memory(arena_index piece) {
         const memory_link* link = at<memory_link>(piece);
         const arena_index next = look(link->next);
         const unsigned size_class = look(link->size_class);
-        if (size_class == piece_class) {
-            give_back_piece(piece);
-        } else {
-            release(piece, size_class);
-        }
+        release_piece(piece, size_class);
         piece = next;
     }
 }
@@ -230,7 +246,7 @@ __device__ inline void release_record(arena_index grid, const record_view& view)
 
 /// The run's first grid is complete.
 __device__ inline void end_run() {
-    __threadfence();
+    fence();
     put(engine().control->done, 1u);
 }
 
@@ -244,16 +260,17 @@ __device__ inline int add_behind_writes(int& place, int change) {
 
 /// Adds to a record's count; where it becomes zero, the continuation begins or the grid is complete, and so on upwards.
 __device__ __noinline__ inline void retire(arena_index grid, int change) {
-    while (grid != 0) {
-        if (add_behind_writes(at<grid_record>(grid)->pending, change) + change != 0) return;
-        __threadfence();  // the others' writes, for the continuation
+    int before = add_behind_writes(at<grid_record>(grid)->pending, change);
+    while (before + change == 0) {
+        fence();  // the others' writes, for the continuation
         const record_view view(grid);
         if (begin_continuation(grid, view)) return;
+        if (view.parent() == 0) return end_run();  // nobody wants its memory back
+        before = add_behind_writes(at<grid_record>(view.parent())->pending, -1);  // takes long: meanwhile
         release_record(grid, view);
         grid = view.parent();
         change = -1;
     }
-    end_run();
 }
 
 #endif

@@ -113,6 +113,8 @@ public:
         device_ = properties.name;
         device_number_ = device;
         multiprocessors_ = static_cast<unsigned>(properties.multiProcessorCount);
+        shared_bytes_of_multiprocessor_ = properties.sharedMemPerMultiprocessor;
+        shared_bytes_reserved_ = properties.reservedSharedMemPerBlock;
         if (options_.block_threads % warp_size != 0 || options_.block_threads > bounds::block_threads) {
             throw std::invalid_argument("dynpar: queue_options::block_threads is " + std::to_string(options_.block_threads) +
                                         ": give a multiple of 32, at most 1024, or 0");
@@ -132,9 +134,13 @@ public:
         allocate(free_records_, std::size_t{most_workers_} * records_kept * sizeof(arena_index), "the queue engine's free records");
         allocate(free_pieces_, std::size_t{most_workers_} * pieces_kept * sizeof(arena_index), "the queue engine's free pieces");
         if (options_.trace_grids != 0) {
-            options_.trace_grids = std::min(options_.trace_grids, std::size_t{1} << 28);
+            // Every worker block may have taken more numbers than it needed.
+            const std::size_t worker_blocks = most_workers_ / (std::min(least_threads(), 128u) / warp_size);
+            const std::size_t in_vain = worker_blocks * (trace_batch::size - 1);
+            options_.trace_grids = std::min(options_.trace_grids, trace_batch::most_grids / 2);
+            trace_capacity_ = options_.trace_grids + in_vain;
             allocate(trace_, sizeof(device_trace), "the trace");
-            allocate(trace_records_, options_.trace_grids * sizeof(device_trace_record), "the trace (engine_options::trace_grids)");
+            allocate(trace_records_, trace_capacity_ * sizeof(device_trace_record), "the trace (engine_options::trace_grids)");
             clocks_ = std::make_unique<clock_comparison>();
         }
         // Room for a ticket and a gift of every worker, and then as many again.
@@ -150,7 +156,7 @@ public:
         if (options_.memory_bytes < 1024 * unit_bytes) {
             throw std::invalid_argument("dynpar: queue_options::memory_bytes is too small: give at least 65536");
         }
-        arena_begin_ = traced_details + static_cast<arena_index>(options_.trace_grids) * traced_details_units;
+        arena_begin_ = traced_details + static_cast<arena_index>(trace_capacity_) * traced_details_units;
         // Places are 32 bits, with one bit kept for other uses.
         arena_units_ = std::min<std::size_t>(arena_begin_ - 1 + options_.memory_bytes / unit_bytes, (std::size_t{1} << 31) - 1);
         allocate(arena_, arena_units_ * unit_bytes, "the queue engine's memory for grids (queue_options::memory_bytes)");
@@ -163,11 +169,9 @@ public:
             limit_results_.push_back(heap);
         }
 
-        run_control fresh{};
-        fresh.arena_next = arena_begin_;  // place 0 stands for nothing
         if (trace_) {
             const auto trace = std::make_unique<device_trace>();
-            trace->capacity = static_cast<unsigned>(options_.trace_grids);
+            trace->capacity = static_cast<unsigned>(trace_capacity_);
             trace->records = trace_records_.get();
             check(cudaMemcpy(trace_.get(), trace.get(), sizeof(device_trace), cudaMemcpyHostToDevice), "preparing the trace");
         }
@@ -180,7 +184,7 @@ public:
         check(cudaMemset(warp_slots_.get(), 0, ring_slots_ * sizeof(ring_slot)), "clearing the queue engine's ring");
         check(cudaMemset(block_slots_.get(), 0, ring_slots_ * sizeof(ring_slot)), "clearing the queue engine's ring");
         check(cudaMemset(failures_.get(), 0, sizeof(failure_table)), "clearing the queue engine's table of failures");
-        check(cudaMemcpy(control_.get(), &fresh, sizeof(fresh), cudaMemcpyHostToDevice), "preparing the queue engine's state");
+        check(cudaMemset(control_.get(), 0, sizeof(run_control)), "preparing the queue engine's state");
         check(cudaDeviceSynchronize(), "preparing the queue engine");
         last_complete_.reset(make_event());
     }
@@ -237,15 +241,25 @@ public:
                                      " bytes of shared memory does not fit; lower queue_options::block_threads or shared_bytes",
                                  DYNPAR_HERE);
             }
+            // What worker blocks do not need of the shared memory is first-level cache, and the scheduler lives in that. A hint: who is not
+            // given it is only slower.
+            const unsigned on_each = (wanted_blocks(static_cast<unsigned>(blocks) * multiprocessors_, threads) + multiprocessors_ - 1) / multiprocessors_;
+            const std::size_t needed = std::size_t{on_each} * (bytes + shared_bytes_reserved_);
+            const std::size_t percent = std::min<std::size_t>((needed * 100 + shared_bytes_of_multiprocessor_ - 1) / shared_bytes_of_multiprocessor_, 100);
+            check(cudaFuncSetAttribute(grid, cudaFuncAttributePreferredSharedMemoryCarveout, static_cast<int>(percent)),
+                  "asking for a large first-level cache");
             cache.threads = threads;
             cache.bytes = bytes;
             cache.device = device_number_;
             cache.blocks = static_cast<unsigned>(blocks) * multiprocessors_;
         }
+        return wanted_blocks(cache.blocks, threads);
+    }
+    unsigned wanted_blocks(unsigned that_fit, unsigned threads) const {
         const unsigned room = most_workers_ / (threads / warp_size);
         // 16 warps a multiprocessor run fastest: more of them crowd each other out of the first-level cache.
         const unsigned enough = multiprocessors_ * std::max(1u, 512 / threads);
-        const unsigned wanted = options_.worker_blocks != 0 ? options_.worker_blocks : std::min(cache.blocks, enough);
+        const unsigned wanted = options_.worker_blocks != 0 ? options_.worker_blocks : std::min(that_fit, enough);
         return std::max(1u, std::min(wanted, room));
     }
 
@@ -267,14 +281,17 @@ public:
         return run;
     }
 
-    engine_view view(const pending_run& run, unsigned threads) const {
+    engine_view view(const pending_run& run, unsigned blocks, unsigned threads) const {
         engine_view v{};
         v.control = control_.get();
         v.failures = failures_.get();
         v.result = run.result_;
         v.trace = trace_.get();
         v.trace_records = trace_records_.get();
-        v.arena_begin = arena_begin_;
+        v.trace_capacity = static_cast<unsigned>(trace_capacity_);
+        v.arena_begin = v.arena_fresh = arena_begin_;
+        const std::size_t at_first = std::size_t{blocks} * (threads / warp_size) * units_at_first;
+        if (at_first <= (arena_units_ - arena_begin_) / 4) v.arena_fresh += static_cast<arena_index>(at_first);
         v.arena = arena_.get();
         v.arena_units = arena_units_;
         v.lane_stacks = lane_stacks_.get();
@@ -293,6 +310,7 @@ public:
         v.stack_bytes = static_cast<unsigned>(stack_bytes_);
         v.shared_bytes = (options_.shared_bytes + 15) / 16 * 16;
         v.deadline_nanoseconds = options_.deadline_milliseconds * 1000000;
+        v.replayed = run.captured_;
         v.attended = v.deadline_nanoseconds != 0 || progress_ != nullptr;
         return v;
     }
@@ -492,9 +510,10 @@ private:
         const run_result& done = *run.result_;
         const auto on_device = std::make_unique<device_trace>();
         check(cudaMemcpy(on_device.get(), trace_.get(), sizeof(device_trace), cudaMemcpyDeviceToHost), "reading the trace");
-        std::vector<device_trace_record> records(std::min<std::size_t>(done.traced, options_.trace_grids));
+        std::vector<device_trace_record> records(std::min<std::size_t>(done.trace_places, trace_capacity_));
         check(cudaMemcpy(records.data(), trace_records_.get(), records.size() * sizeof(device_trace_record), cudaMemcpyDeviceToHost),
               "reading the trace");
+        records = in_launch_order(records, options_.trace_grids);
         if (done.stopped != not_stopped) {
             for (device_trace_record& record : records) {
                 if (record.status == status::success && record.begun == dynpar::grid_record::never) record.status = stop_status(done);
@@ -535,11 +554,11 @@ private:
             unsigned long long* const counters = progress_.get();
             if (cudaMemcpyAsync(counters, &control_->grids, sizeof(*counters), cudaMemcpyDeviceToHost, progress_stream_.get()) !=
                     cudaSuccess ||
-                cudaMemcpyAsync(counters + 1, &control_->arena_next, sizeof(*counters), cudaMemcpyDeviceToHost,
+                cudaMemcpyAsync(counters + 1, &control_->arena_taken, sizeof(*counters), cudaMemcpyDeviceToHost,
                                 progress_stream_.get()) != cudaSuccess ||
                 cudaStreamSynchronize(progress_stream_.get()) != cudaSuccess)
                 break;  // what broke is found by the caller
-            line.show(counters[0], "grids begun", (counters[1] - arena_begin_) * unit_bytes >> 20, "MiB of memory in use");
+            line.show(counters[0], "grids begun", counters[1] * unit_bytes >> 20, "MiB of memory in use");
         }
         static_cast<void>(cudaGetLastError());
     }
@@ -572,7 +591,10 @@ private:
                               "): " + cudaGetErrorString(code);
         unsigned begun = 0;
         while (begun < run_result::most_begun && run.result_->begun[begun] != 0) ++begun;
-        if (begun == 0) message += "; no kernel of several threads a block had begun";
+        if (begun == 0) {
+            message += run.shape_.threads.count() > 1 ? "; no other kernel of several threads a block had begun"
+                                                      : "; no kernel of several threads a block had begun";
+        }
         for (unsigned i = 0; i < std::min(begun, 3u); ++i) {  // the last to appear are the first to suspect
             const unsigned which = run.result_->begun[begun - 1 - i];
             const begun_kernel& kernel = run.result_->kernels[which >> 16];
@@ -609,11 +631,14 @@ private:
     std::string device_;
     int device_number_ = 0;
     unsigned multiprocessors_ = 0;
+    std::size_t shared_bytes_of_multiprocessor_ = 0;
+    std::size_t shared_bytes_reserved_ = 0;  // by CUDA, of each block
     unsigned most_workers_ = 0;  // warps
     std::size_t sync_depth_ = 0;
     std::size_t stack_bytes_ = 0;
     std::size_t ring_slots_ = 0;
     std::size_t arena_units_ = 0;
+    std::size_t trace_capacity_ = 0;
     arena_index arena_begin_ = 1;
     std::vector<limit_result> limit_results_;
 

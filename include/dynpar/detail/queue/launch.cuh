@@ -4,6 +4,7 @@
 #include "../../kernel.hpp"
 #include "grid.cuh"
 #include "stream.cuh"
+#include "tracing.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -56,10 +57,11 @@ __device__ inline bool needs_no_details(const shape& s) {
 
 /// What a launch that is not simple needs to know.
 struct launch_request {
-    wide_entry lane;             // entry where a lane runs a block
+    wide_lane_entry lane;        // entry where a lane runs a block
     wide_entry wide;             // entry otherwise
     const void* payload;
     std::uint32_t payload_size;
+    wide_arguments arguments;    // the payload, where it fits
     operation what;              // launch or then
     std::uint32_t depth;         // of the grid to be
     std::uint32_t info;          // of the block that calls
@@ -71,9 +73,14 @@ struct launch_request {
     text kernel;                 // its name
 
     // What admit() finds out.
+    width_choice choice;
     bool open_to_others;         // others may run it at once, so it must be counted at once
     bool needs_record;           // of its own
+    bool needs_details;
     std::uint32_t trace_id;
+
+    __device__ bool fits() const { return payload_size <= sizeof(wide_arguments); }
+    __device__ bool in_trace() const { return trace_id != dynpar::grid_record::none; }
 };
 
 __device__ inline status check_shape(const shape& s, unsigned most_threads) {
@@ -81,40 +88,25 @@ __device__ inline status check_shape(const shape& s, unsigned most_threads) {
     return s.malleable || s.threads.count() <= engine().block_threads ? status::success : status::invalid_configuration;
 }
 
-/// A grid in the trace enters here: the kernel's own entry, and the times around it. All threads of the block.
-__device__ inline block_outcome traced_entry(wide_task task, std::uint32_t rank) {
-    const launch_details& details = *at<launch_details>(task.details);
-    device_trace_record& record = engine().trace_records[details.trace_id];
-    const std::uint32_t width = task.info & info::width_mask;
-    if (width == info::on_lane || (width == info::on_warp ? lane_rank() : threadIdx.x) == 0) {
-        atomicMin(&record.begun, device_nanoseconds());
-        if (rank == 0) record.processor = multiprocessor();
-    }
-    const block_outcome outcome = details.entry(task, rank);
-    // The block has ended when its last thread has; those that come here together are one.
-    const unsigned first = static_cast<unsigned>(__ffs(static_cast<int>(__activemask()))) - 1;
-    if (width == info::on_lane || lane_rank() == first) atomicMax(&record.ended, device_nanoseconds());
-    return outcome;
-}
-
 /// Writes a launch into the trace of the run.
 __device__ __noinline__ inline void trace_request(launch_request& request, const shape& s, status why) {
     constexpr std::uint32_t none = dynpar::grid_record::none;
-    const std::uint32_t caller = request.details != 0 ? at<launch_details>(request.details)->trace_id : none;
-    const bool continues = request.what == operation::then;
-    traced_launch launch{request.kernel, caller, none, none, request.depth, why, s};
-    if (continues) {
+    traced_launch launch{request.kernel, trace_id_of(request.details), none, none, request.depth, why, s};
+    const std::uint32_t caller = launch.parent;
+    if (request.what == operation::then) {
         launch.parent = caller != none ? look(engine().trace_records[caller].parent) : none;  // another multiprocessor wrote it
         launch.continues = caller;
     }
     if (request.in_stream && request.stream != 0) launch.stream = at<stream_state>(request.stream)->number;
-    request.trace_id = trace_launch(engine().trace, &launch);
+    // A grid whose parent found no place in the trace has none: it would look like a first grid.
+    request.trace_id = take_trace_id(caller != none || (request.depth == 0 && request.what == operation::launch));
+    if (request.in_trace()) write_launch(engine().trace_records[request.trace_id], keep_name_once(request.kernel), &launch);
 }
 
 /// Notes a launch that failed.
 __device__ __noinline__ inline status lose(const launch_request& request, const shape& s, status why) {
 #if !DYNPAR_NO_TRACE
-    if (request.trace_id != dynpar::grid_record::none) engine().trace_records[request.trace_id].status = why;
+    if (request.in_trace()) engine().trace_records[request.trace_id].status = why;
 #endif
     return report_failure(request.what, why, request.kernel, request.depth, s);
 }
@@ -135,67 +127,67 @@ __device__ __noinline__ inline status admit(launch_request& request, const shape
     if ((request.info & info::traced) != 0) trace_request(request, s, why);
 #endif
     if (why != status::success) return lose(request, s, why);
-    const std::uint32_t width = choose_width(s).width;
-    request.open_to_others = request.in_stream || is_open_to_others(width, s.blocks.count());
-    request.needs_record = request.in_stream || s.blocks.count() > 1 || request.payload_size > sizeof(wide_arguments) ||
-                           (request.trace_id == dynpar::grid_record::none && !needs_no_details(s));
+    const unsigned long long blocks = s.blocks.count();
+    request.choice = choose_width(s);
+    request.open_to_others = request.in_stream || is_open_to_others(request.choice.width, blocks);
+    const bool says_more = blocks > 1 || !request.fits() || !needs_no_details(s);
+    request.needs_details = says_more || request.in_trace();
+    request.needs_record = request.in_stream || blocks > 1 || !request.fits() || (says_more && !request.in_trace());
     return why;
 }
 
-/// Fills in a task, all but what it counts on. Details, if it needs any, are attached to `record`, which is its grid's own; where
-/// there is none (0), a task that needs details is refused with `false`. A grid in the trace has a place for them.
-__device__ __noinline__ inline bool fill_task(wide_task& task, const launch_request& request, const shape& s, arena_index record) {
-    const width_choice choice = choose_width(s);
-    const dimensions threads = s.malleable ? dimensions(choice.threads) : s.threads;
-    task.entry = choice.width == info::on_lane ? request.lane : request.wide;
-    task.info = request.depth | choice.width | (request.info & info::traced);
-    task.threads = choice.threads;
+/// A place for what a task does not say, 0 if there is no memory: one of the trace's, or one that is to be given back.
+__device__ inline arena_index take_details(const launch_request& request) {
+    if (request.in_trace() && request.fits()) {
+        const arena_index place = traced_details + request.trace_id * traced_details_units;
+        at<launch_details>(place)->link = {0, not_given_back};
+        return place;
+    }
+    const unsigned size_class = max(size_class_of(sizeof(launch_details) + (request.fits() ? 0 : request.payload_size)), piece_class);
+    const arena_index piece = size_class == piece_class ? take_piece() : allocate(size_class);
+    if (piece != 0) at<launch_details>(piece)->link = {0, size_class};
+    return piece;
+}
+
+/// Fills in a task, all but what it counts on, and its details.
+__device__ inline void fill_task(wide_task& task, const launch_request& request, const shape& s, arena_index place) {
+    const std::uint32_t threads = request.choice.threads;
+    task.entry = request.choice.width == info::on_lane ? reinterpret_cast<wide_entry>(request.lane) : request.wide;
+    task.info = request.depth | request.choice.width | (request.info & info::traced);
+    task.size = block_size(threads, s.shared_bytes);
     task.first = 0;
     task.last = static_cast<std::uint32_t>(s.blocks.count());
-    task.details = 0;
-    const bool fits = request.payload_size <= sizeof(wide_arguments);
-    if (fits) memcpy(&task.arguments, request.payload, request.payload_size);
-    const bool traced = request.trace_id != dynpar::grid_record::none;
-    if (fits && task.last == 1 && needs_no_details(s) && !traced) return true;
-    if (traced && fits) {
-        task.details = traced_details + request.trace_id * traced_details_units;
-    } else {
-        if (record == 0) return false;
-        task.details = allocate_for(record, sizeof(launch_details) + (fits ? 0 : request.payload_size));
-        if (task.details == 0) return false;
-    }
-    launch_details* details = at<launch_details>(task.details);
-    if (!fits) memcpy(details->arguments(), request.payload, request.payload_size);
+    task.details = place;
+    task.arguments = request.arguments;
+    if (place == 0) return;
+    launch_details* details = at<launch_details>(place);
+    if (!request.fits()) memcpy(details->arguments(), request.payload, request.payload_size);
     details->blocks = s.blocks;
-    details->threads = threads;
+    details->threads = s.malleable ? dimensions(threads) : s.threads;
     details->shared_bytes = s.shared_bytes;
-#if !DYNPAR_NO_TRACE
-    if ((request.info & info::traced) != 0) {  // perhaps without a place in the trace: then its children find no parent there
-        details->trace_id = request.trace_id;
-        details->entry = task.entry;
-        if (traced) task.entry = &traced_entry;
-    }
-#endif
-    return true;
+    details->trace_id = request.trace_id;
 }
 
 /// A child grid with a record of its own, which counts on `parent`: several blocks, a stream, or arguments that need room.
 /// `out_of_memory`, or success; then the caller counts one child more.
-__device__ __noinline__ inline status launch_with_record(const launch_request& request, const shape& s, arena_index parent) {
-    const arena_index record = make_record(parent, request.depth);
-    if (record == 0) return status::out_of_memory;
-    wide_task task;
-    if (!fill_task(task, request, s, record)) {
-        release(record, 0);
+__device__ inline status launch_with_record(const launch_request& request, const shape& s, arena_index parent) {
+    const arena_index record = take_record();
+    const arena_index details = request.needs_details ? take_details(request) : 0;
+    if (record == 0 || (request.needs_details && details == 0)) {
+        if (record != 0) release(record, 0);
+        if (details != 0) release_piece(details, at<launch_details>(details)->link.size_class);
         return status::out_of_memory;
     }
+    wide_task task;
+    fill_task(task, request, s, details);
     task.grid = record;
     task.info |= info::owner | (task.last > 1 ? info::one_of_several : 0u);
-    put(at<grid_record>(record)->pending, static_cast<int>(task.last));
+    const std::uint32_t flags = request.in_stream ? grid_record::in_stream | grid_record::scratch_taken : 0u;
+    put_record(record, static_cast<int>(task.last), parent, request.depth | flags, details);
+    if (details != 0) copy_task(at<launch_details>(details)->task, task);
     if (request.in_stream) {
-        at<grid_record>(record)->depth_and_flags |= grid_record::in_stream | grid_record::scratch_taken;
         at<grid_record>(record)->scratch[0] = request.stream;
-        __threadfence();
+        fence();
         return give_to_stream(request.stream, stream_node::run_grid, 0, &task) ? status::success : status::out_of_memory;
     }
     return push_wide(task) ? status::success : status::out_of_memory;
@@ -209,10 +201,10 @@ __device__ __noinline__ bool push_child_spilled(arena_index& own, arena_index gr
 }
 
 /// A child grid of one block, which counts on `grid`, or on the record `own` of a wide block that launches it, if there is one.
-__device__ __noinline__ inline bool launch_without_record(const launch_request& request, const shape& s, arena_index grid,
+__device__ inline bool launch_without_record(const launch_request& request, const shape& s, arena_index grid,
                                                           arena_index* own) {
     wide_task task;
-    if (!fill_task(task, request, s, 0)) return false;
+    fill_task(task, request, s, request.needs_details ? take_details(request) : 0);  // if any, they have a place in the trace
     if (request.open_to_others) {  // and so counted on `grid` already
         task.grid = grid;
         return push_here(task);
@@ -237,18 +229,24 @@ __device__ __noinline__ inline status launch_admitted(const launch_request& requ
     return result == status::success ? result : lose(request, s, result);
 }
 
-/// A continuation of the grid that `record` is of. `lock`: see add_continuation.
+/// A continuation of the grid that `record` is of. `lock`: of all threads that may add to it, where they are of one worker block; null:
+/// any thread may.
 __device__ __noinline__ inline status continue_with(launch_request& request, const shape& s, arena_index record,
                                                     const simple_continuation& simple, unsigned* lock) {
     if (const status why = admit(request, s); why != status::success) return why;
+    if (record == 0) return lose(request, s, status::out_of_memory);
+    // A record has no room for what the trace knows of a continuation.
+    const bool may_be_simple = simple.entry != nullptr && lock != nullptr && (request.info & info::traced) == 0;
+    if (may_be_simple && add_simple_continuation(record, simple, *lock)) return status::success;
+    const arena_index details = take_details(request);
+    if (details == 0) return lose(request, s, status::out_of_memory);
     wide_task task;
-    if (record == 0 || !fill_task(task, request, s, record)) return lose(request, s, status::out_of_memory);
+    fill_task(task, request, s, details);
+    if (!request.needs_details) task.details = 0;
     task.grid = record;
     task.info |= info::owner | (task.last > 1 ? info::one_of_several : 0u);
-    const bool may_be_simple = (request.info & info::traced) == 0;  // a record has no room for what the trace knows of it
-    if (!add_continuation(record, may_be_simple ? simple : simple_continuation{}, task, lock)) {
-        return lose(request, s, status::out_of_memory);
-    }
+    copy_task(at<launch_details>(details)->task, task);
+    add_continuation(record, details);
     return status::success;
 }
 
@@ -260,6 +258,10 @@ __device__ inline launch_request make_request(const payload_of<Kernel, Args...>&
     request.wide = &entry_points<Kernel, Args...>::wide;
     request.payload = &payload;
     request.payload_size = payload_bytes<Kernel, Args...>;
+    request.arguments = {};
+    if constexpr (payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
+        memcpy(&request.arguments, &payload, payload_bytes<Kernel, Args...>);
+    }
     request.what = what;
     request.depth = depth;
     request.info = task_info;

@@ -1,6 +1,7 @@
 // Queue engine: the resident grid that is a run, from its first task to the state it leaves for the next run.
 #pragma once
 
+#include "begin.cuh"
 #include "entry_points.cuh"
 #include "launch.cuh"
 #include "worker.cuh"
@@ -12,16 +13,22 @@ namespace detail {
 namespace queue {
 
 /// All threads of a worker block.
-__device__ __noinline__ inline void begin_worker_block(const engine_view& view) {
+__device__ __noinline__ inline void begin_worker_block(const engine_view& view, text first_kernel) {
     unsigned* words = reinterpret_cast<unsigned*>(worker_memory);
     for (unsigned i = threadIdx.x; i < state_bytes(blockDim.x) / sizeof(unsigned); i += blockDim.x) words[i] = 0;
     __syncthreads();
-    if (threadIdx.x == 0) this_block().engine = view;
+    if (threadIdx.x == 0) {
+        this_block().engine = view;
+        this_block().gang.trace_batch = trace_batch::size;  // all used
+        note_first_kernel(first_kernel);
+    }
+    __syncthreads();
+    begin_with_memory();
     if (lane_rank() == 0) {
         this_warp().depth = -1;
         this_warp().stack_begin = stack_place();
     }
-    __syncthreads();
+    __syncwarp();
 }
 
 /// The first thread of the run: the grid that the host asked for.
@@ -41,7 +48,7 @@ __device__ inline unsigned long long count_abandoned() {
     for (arena_index chunk = warp.spilled_wides; chunk != 0; chunk = at<chunk_header>(chunk)->next) left += at<chunk_header>(chunk)->count;
     if (threadIdx.x == 0) {
         gang_state& gang = this_block().gang;
-        left += gang.top - gang.bottom + gang.has_candidate;
+        left += gang.top - gang.bottom + gang.has_candidate + (board_word(gang.share_left).left() > 0 ? 1 : 0);
         for (arena_index chunk = gang.spilled; chunk != 0; chunk = at<chunk_header>(chunk)->next) left += at<chunk_header>(chunk)->count;
     }
     return left;
@@ -50,61 +57,71 @@ __device__ inline unsigned long long count_abandoned() {
 /// The last worker block of a run: says what there is to say, and leaves everything as it was found.
 __device__ inline void finish_run() {
     run_control& control = *engine().control;
-    const bool stopped = look(control.stop) != not_stopped;
+    failure_table& failures = *engine().failures;
+    run_result& result = *engine().result;
+    // Read at one go: loads that wait for each other, and a look at host memory, would take longer than all the rest.
+    const unsigned stop = look(control.stop);
+    const unsigned begun_count = look(control.begun_count);
+    const unsigned long long failed_calls = look(failures.failed_calls);
+    const bool stopped = stop != not_stopped;
+    if (threadIdx.x == 0) {
+        unsigned long long abandoned = look(control.abandoned);
+        unsigned long long board[board_places];
+        for (unsigned place = 0; place < board_places; ++place) board[place] = look(control.board[place]);
+        const unsigned long long grids = look(control.grids);
+        const unsigned long long taken = look(control.arena_taken);
+        const unsigned deepest = look(control.deepest);
+        const unsigned deepest_wait = look(control.deepest_wait);
+        result.grids = grids;
+        result.arena_bytes = (taken + engine().arena_fresh - engine().arena_begin) * unit_bytes;
+        result.deepest = deepest;
+        result.deepest_wait = deepest_wait;
+        for (unsigned place = 0; stopped && place < board_places; ++place) {
+            if (board_word(board[place]).left() > 0) ++abandoned;
+        }
+        result.abandoned = abandoned;
+        result.stopped = stop;
+        if (device_trace* const trace = engine().trace; trace != nullptr) {
+            result.traced = look(trace->wanted);
+            result.trace_places = static_cast<unsigned long long>(look(control.trace_batches)) * trace_batch::size;
+            trace->wanted = 0;
+            trace->streams = 0;
+        } else {
+            result.traced = 0;
+        }
+        if (failed_calls == 0) result.failures.failed_calls = 0;
+    }
+    if (failed_calls != 0) {  // so that the next run, or replay, counts its own
+        const unsigned* const from = reinterpret_cast<const unsigned*>(&failures);
+        unsigned* const to = reinterpret_cast<unsigned*>(&result.failures);
+        for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x) to[i] = look(from[i]);
+        __syncthreads();
+        for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x) {
+            reinterpret_cast<unsigned*>(&failures)[i] = 0;
+        }
+    }
     if (stopped) {  // gifts may lie in their slots
         for (unsigned i = threadIdx.x; i <= engine().ring_mask; i += blockDim.x) {
             engine().warp_slots[i].turn = 0;
             engine().block_slots[i].turn = 0;
         }
-        __syncthreads();
     }
-    if (look(control.begun_count) != 0) {
+    if (begun_count != 0) {
         for (unsigned i = threadIdx.x; i < run_result::most_kernels; i += blockDim.x) {
             control.begun_kernels[i] = 0;
             control.begun_depths[i] = 0;
         }
-        __syncthreads();
-    }
-    failure_table& failures = *engine().failures;
-    if (look(failures.failed_calls) != 0) {  // so that the next run, or replay, counts its own
-        const unsigned* const from = reinterpret_cast<const unsigned*>(&failures);
-        unsigned* const to = reinterpret_cast<unsigned*>(&engine().result->failures);
-        for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x) to[i] = look(from[i]);
-        __threadfence_system();
-        __syncthreads();
-        for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x) {
-            reinterpret_cast<unsigned*>(&failures)[i] = 0;
-        }
-    } else if (threadIdx.x == 0) {
-        engine().result->failures.failed_calls = 0;
     }
     for (unsigned i = threadIdx.x; i < size_classes * sublists; i += blockDim.x) control.free_lists[i / sublists][i % sublists] = 0;
+    if (engine().replayed) {
+        __threadfence_system();
+        __syncthreads();
+    }
     if (threadIdx.x != 0) return;
-    for (unsigned place = 0; stopped && place < board_places; ++place) {
-        if (board_word(look(control.board[place])).left() > 0) control.abandoned += 1;
-    }
-    run_result& result = *engine().result;
-    result.traced = 0;
-    if (engine().trace != nullptr) {
-        result.traced = look(engine().trace->wanted);
-        engine().trace->wanted = 0;
-        engine().trace->streams = 0;
-    }
-    result.grids = look(control.grids);
-    result.abandoned = look(control.abandoned);
-    result.arena_bytes = (look(control.arena_next) - engine().arena_begin) * unit_bytes;
-    result.deepest = look(control.deepest);
-    result.deepest_wait = look(control.deepest_wait);
-    result.stopped = look(control.stop);
-    __threadfence_system();
-    result.finished = look(result.finished) + 1;
-
     control.done = 0;
     control.stop = not_stopped;
-    for (unsigned place = 0; place < board_places; ++place) {
-        control.board[place] = 0;
-    }
-    control.arena_next = engine().arena_begin;
+    for (unsigned place = 0; place < board_places; ++place) control.board[place] = 0;
+    control.arena_taken = 0;
     control.free_batches = 0;
     control.stream_lock = 0;
     control.blocks_left = 0;
@@ -114,29 +131,49 @@ __device__ inline void finish_run() {
     control.abandoned = 0;
     control.begun_at = 0;
     control.begun_count = 0;
+    control.trace_batches = 0;
     for (ring_counters* ring : {&control.warp_ring, &control.block_ring}) {
-        ring->given = stopped ? 0 : look(ring->given);
+        const unsigned long long given = stopped ? 0 : look(ring->given);
+        ring->given = given;
         ring->hungry = 0;
-        ring->tickets = ring->given;  // tickets that were never served count as not taken
+        ring->tickets = given;  // tickets that were never served count as not taken
     }
-    __threadfence_system();
+    if (engine().replayed) __threadfence_system();  // the host may look at the result before it has seen the grid end
+    put(result.finished, 1u);
+}
+
+/// What the warps of this worker block have counted, in one go: all worker blocks add to the same places.
+__device__ inline void add_up_counts() {
+    run_control& control = *engine().control;
+    const warp_state* warps = &this_warp();
+    unsigned long long grids = 0;
+    unsigned deepest = 0, deepest_wait = 0;
+    for (unsigned i = 0; i < blockDim.x / warp_size; ++i) {
+        grids += warps[i].grids;
+        deepest = max(deepest, warps[i].deepest);
+        deepest_wait = max(deepest_wait, warps[i].deepest_wait);
+    }
+    if (grids != 0) atomicAdd(&control.grids, grids);
+    if (deepest != 0) atomicMax(&control.deepest, deepest);
+    if (deepest_wait != 0) atomicMax(&control.deepest_wait, deepest_wait);
 }
 
 __device__ __noinline__ inline void end_worker_block() {
     run_control& control = *engine().control;
-    const warp_state& warp = this_warp();
-    if (lane_rank() == 0) {
-        if (warp.grids != 0) atomicAdd(&control.grids, warp.grids);
-        if (warp.deepest != 0) atomicMax(&control.deepest, warp.deepest);
-        if (warp.deepest_wait != 0) atomicMax(&control.deepest_wait, warp.deepest_wait);
-        if (run_stopped()) atomicAdd(&control.abandoned, count_abandoned());
+    if (lane_rank() == 0 && look_in_block(this_block().gang.over) != run_is_complete && run_stopped()) {
+        atomicAdd(&control.abandoned, count_abandoned());
+        fence();
     }
-    __threadfence();
     __syncthreads();
     unsigned last = 0;
-    if (threadIdx.x == 0) last = atomicAdd(&control.blocks_left, 1u) == gridDim.x - 1;
+    if (threadIdx.x == 0) {
+        add_up_counts();
+        if (engine().trace != nullptr) give_back_trace_ids();
+        fence();
+        last = atomicAdd(&control.blocks_left, 1u) == gridDim.x - 1;
+    }
     if (__syncthreads_or(static_cast<int>(last)) == 0) return;
-    __threadfence();
+    fence();
     finish_run();
 }
 
@@ -155,7 +192,7 @@ __device__ __noinline__ inline void end_worker_block() {
 /// come to run in it: device code that is not relocatable knows no function of another module.
 template <class Kernel, class... Args>
 __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1) resident_grid(engine_view view, shape s, payload_of<Kernel, Args...> payload) {
-    begin_worker_block(view);
+    begin_worker_block(view, kernel_name<Kernel>());
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         launch_request request = make_request<Kernel, Args...>(payload, operation::launch, 0, 0, 0, false);
         launch_first_grid(request, s);

@@ -63,9 +63,9 @@ template <class Critical>
 __device__ inline void with_lock(unsigned& lock, Critical critical) {
     for (bool done = false; !done;) {
         if (atomicCAS(&lock, 0u, 1u) == 0) {
-            __threadfence();
+            fence();
             critical();
-            __threadfence();
+            fence();
             atomicExch(&lock, 0u);
             done = true;
         }
@@ -123,7 +123,6 @@ struct alignas(64) chunk_header {
 inline constexpr unsigned chunk_class = 8;  // 16 KiB
 template <class Task>
 inline constexpr std::uint32_t chunk_tasks = ((unit_bytes << chunk_class) - sizeof(chunk_header)) / sizeof(Task);
-static_assert(sizeof(task_node) <= unit_bytes << piece_class);
 template <class Task>
 __device__ inline Task* tasks_of(chunk_header* chunk) {
     return reinterpret_cast<Task*>(chunk + 1);

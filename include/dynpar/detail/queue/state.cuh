@@ -26,6 +26,13 @@ inline constexpr unsigned block_stack_capacity = 512;     // of a worker block's
 inline constexpr unsigned records_kept = 2048;            // free grid records that a warp keeps at hand at most
 inline constexpr unsigned pieces_kept = 64;               // free pieces of 256 bytes, likewise
 inline constexpr unsigned record_batch = 511;             // grid records that warps exchange at a time
+inline constexpr unsigned piece_class = 2;                // of those pieces
+static_assert(sizeof(launch_details) < unit_bytes << piece_class);
+
+// What every warp begins with, unless the arena is small.
+inline constexpr unsigned records_at_first = 64;
+inline constexpr unsigned pieces_at_first = 4;
+inline constexpr unsigned units_at_first = records_at_first + (pieces_at_first << piece_class);
 inline constexpr unsigned stack_of_wait = 1408;           // bytes of a thread's stack that a wait() takes up until the next: an estimate
 inline constexpr unsigned stack_by_default = 20 * 1024;    // bytes at most where no limit is given: ten worker blocks deep
 inline constexpr unsigned stack_kept_free = 4096;         // bytes that a wait() must find: what runs on top of it, and the next wait()
@@ -56,11 +63,27 @@ struct run_result {
     unsigned deepest_wait;             // plus one
     unsigned stopped;                  // why, see stop_reason
     unsigned long long traced;         // grids that wanted a place in the trace
+    unsigned long long trace_places;   // that were taken, used or not
     unsigned finished;                 // runs that have written this result
 };
 
 /// Why a run ended before all its grids were complete.
 enum stop_reason : unsigned { not_stopped, no_memory, deadline_passed };
+
+/// Numbers of grids in the trace, as a worker block takes them: which batch, and how many of it are used. All threads of a worker block may
+/// count at once, and in vain.
+struct trace_batch {
+    static constexpr unsigned size = 32;
+    static constexpr unsigned used_bits = 11;
+
+    static DYNPAR_FUNCTION constexpr unsigned word(unsigned batch) { return batch << used_bits; }
+    static DYNPAR_FUNCTION constexpr unsigned used(unsigned word) { return word & ((1u << used_bits) - 1); }
+    static DYNPAR_FUNCTION constexpr unsigned first(unsigned word) { return (word >> used_bits) * size; }
+    static constexpr std::size_t most_grids = std::size_t{size} << (32 - used_bits);
+};
+
+/// Why warps end.
+enum over_reason : unsigned { not_over, run_is_complete, run_was_stopped };
 
 /// Counters of one ring, each in a cache line of its own.
 struct ring_counters {
@@ -80,7 +103,7 @@ struct run_control {
     unsigned long long board[board_places];   // see board_word
     ring_counters warp_ring;
     ring_counters block_ring;
-    alignas(128) unsigned long long arena_next;               // units of the arena that were ever taken
+    alignas(128) unsigned long long arena_taken;              // units of the arena, of those that no warp has begun with
     alignas(128) unsigned long long free_lists[size_classes][sublists];    // heads: a place, and a count of changes in the upper half
     unsigned long long free_batches;                          // of free grid records
     alignas(128) unsigned stream_lock;
@@ -90,6 +113,7 @@ struct run_control {
     unsigned long long grids;
     unsigned long long abandoned;
     unsigned long long begun_at;                              // by the device's clock, nanoseconds; only where there is a deadline
+    unsigned trace_batches;                                   // that were taken
     unsigned begun_count;
     unsigned long long begun_kernels[run_result::most_kernels];  // where its name lies; 0: free
     unsigned long long begun_depths[run_result::most_kernels];   // a bit each
@@ -113,7 +137,9 @@ struct engine_view {
     run_result* result;
     device_trace* trace;         // null: the run is not traced
     device_trace_record* trace_records;
+    unsigned trace_capacity;
     arena_index arena_begin;     // the first place that is handed out
+    arena_index arena_fresh;     // the first that no warp begins with
     unsigned char* arena;
     unsigned long long arena_units;
     lane_task* lane_stacks;
@@ -131,6 +157,7 @@ struct engine_view {
     unsigned stack_bytes;        // of a thread
     unsigned shared_bytes;       // for kernels, of a worker block
     unsigned long long deadline_nanoseconds;  // 0: none
+    bool replayed;               // the run is part of a graph
     bool attended;               // the host wants to hear of the run now and then, or there is a deadline
 };
 
@@ -152,6 +179,7 @@ struct warp_state {
     unsigned own_accounted;              // 1: it counts the block itself and children in streams; 2: and those before a wait()
     unsigned own_continued;              // it has a continuation
     unsigned char* shared_memory;        // of the wide block
+    wide_task current;                   // likewise
 
     int free_records;  // at hand; a depth-first walk takes hundreds on its way down and gives them back on its way up
     int free_pieces;   // likewise, of 256 bytes
@@ -161,12 +189,9 @@ struct warp_state {
     // Completions that nobody else needs to hear of yet.
     arena_index deferred_grid;
     int deferred;
+    unsigned keeps_share;  // the share's number when this warp put off the return of a block of it; 0: it has told it since
 
-    // Kernels whose begin this warp has told the host of, and at which depths.
-    static constexpr unsigned noted_capacity = 4;
-    const char* noted[noted_capacity];
-    unsigned long long noted_depths[noted_capacity];
-    unsigned next_noted;  // to be forgotten
+    unsigned named;       // of the last name that this warp has seen into the trace: the lower half of its address
 
     unsigned long long ticket;
     unsigned has_ticket;
@@ -175,10 +200,14 @@ struct warp_state {
     unsigned long long grids;
 };
 
-/// A task in the arena: one of a chain of continuations.
-struct alignas(16) task_node {
-    arena_index next;
-    wide_task task;
+/// Kernels whose begin a worker block has told the host of, and at which depths.
+struct noted_kernels {
+    static constexpr unsigned capacity = 4;
+    unsigned names[capacity];      // where the names lie, the lower half
+    unsigned depths[capacity][2];  // a bit each
+    unsigned next;                 // to be forgotten
+
+    static DYNPAR_FUNCTION unsigned key(text kernel) { return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin)); }
 };
 
 /// What the warps of a worker block need to run a task together.
@@ -199,10 +228,24 @@ struct gang_state {
     unsigned char* shared_memory;
     unsigned long long ticket;
     wide_task candidate;
+    wide_task current;         // what the warps run together
+
+    // What this worker block has taken of a grid on the board, for its warps: see share.cuh.
+    unsigned share_lock;       // of whoever takes more
+    std::uint32_t share_left;  // who runs it, and how many blocks are left: the lower half of a board_word
+    std::uint32_t share_end;   // the number of the block after them
+    std::uint32_t share_size;
+    std::uint32_t share_read;  // blocks whose takers have read what they need
+    unsigned share_number;     // how many grids there were in it
+    unsigned searching;        // warps that have nothing to do
+    wide_task share;
+
+    unsigned trace_batch;      // see trace_batch
+    noted_kernels noted;
 
     // What one idle warp has read for all: thousands of warps that read one place of device memory wait for each other.
     unsigned read_at;          // by the multiprocessor's clock
-    unsigned over;             // the run is complete or stopped
+    unsigned over;             // why idle warps end; 0: they do not
     std::uint32_t board[board_places];  // lower halves
 };
 
@@ -249,6 +292,10 @@ __device__ inline warp_state& this_warp() {
 __device__ inline unsigned lane_rank() { return threadIdx.x % warp_size; }
 __device__ inline unsigned worker_rank() { return blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size; }
 
+/// Between what this thread has done and seen before and what it does after, for all threads of the device. __threadfence() is more than
+/// that, one order of all fences, which takes longer and which nothing here needs.
+__device__ inline void fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
+
 /// Reads what another thread has released. A fence would do as well, and would also wait for all that this thread has written.
 __device__ inline std::uint32_t look_and_acquire(const std::uint32_t& place) {
     std::uint32_t value;
@@ -261,6 +308,13 @@ __device__ inline void put_and_release(std::uint32_t& place, std::uint32_t value
     asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(&place), "r"(value) : "memory");
 }
 
+/// A task word by word, one in each of the first lanes.
+__device__ inline std::uint32_t& word_of(wide_task& task, unsigned number) { return reinterpret_cast<std::uint32_t*>(&task)[number]; }
+template <std::size_t Offset>
+__device__ inline std::uint32_t field_of_words(std::uint32_t word) {
+    return __shfl_sync(all_lanes, word, Offset / sizeof(std::uint32_t));
+}
+
 /// Reads what other threads write while we look.
 template <class T>
 __device__ inline T look(const T& place) {
@@ -271,17 +325,30 @@ __device__ inline void put(T& place, T value) {
     *static_cast<volatile T*>(&place) = value;
 }
 
-/// The same for shared memory that the warps of a worker block look at without a lock: atomics, so that a tool that looks for
-/// races sees that these are meant.
+/// The same for shared memory that the warps of a worker block look at without a lock: 32 bits, which are read and written as one.
+///
+/// A tool that looks for races in shared memory knows of barriers and of atomics only. For it define DYNPAR_SHOW_RACES as 1: then these
+/// are atomics, so that it sees that they are meant. That takes twice as long.
+#if !defined(DYNPAR_SHOW_RACES)
+#define DYNPAR_SHOW_RACES 0
+#endif
 template <class T>
 __device__ inline T look_in_block(T& place) {
     static_assert(sizeof(T) == sizeof(unsigned));
+#if DYNPAR_SHOW_RACES
     return static_cast<T>(atomicOr(reinterpret_cast<unsigned*>(&place), 0u));
+#else
+    return look(place);
+#endif
 }
 template <class T>
 __device__ inline void put_in_block(T& place, T value) {
     static_assert(sizeof(T) == sizeof(unsigned));
+#if DYNPAR_SHOW_RACES
     atomicExch(reinterpret_cast<unsigned*>(&place), static_cast<unsigned>(value));
+#else
+    put(place, value);
+#endif
 }
 
 template <class T>

@@ -51,7 +51,12 @@ struct alignas(16) wide_arguments {
 
 struct wide_task;
 using lane_entry = block_outcome (*)(arena_index grid, std::uint32_t task_info, lane_arguments arguments);
-using wide_entry = block_outcome (*)(wide_task task, std::uint32_t block_rank);
+/// Of a wide task that lanes run.
+using wide_lane_entry = block_outcome (*)(wide_task task, std::uint32_t block_rank);
+/// Of one that a warp or a worker block runs: it finds the task in shared memory, see warp_state::current. In local memory every thread would
+/// have a copy, 512 to 1,024 times 64 bytes through a first-level cache that kernels stream their data through. Returns
+/// block_outcome::launched.
+using wide_entry = std::uint32_t (*)(std::uint32_t block_rank, bool on_warp);
 
 /// One block of one thread with at most 16 bytes of arguments: by far the most frequent task where speed matters.
 struct alignas(16) lane_task {
@@ -62,18 +67,32 @@ struct alignas(16) lane_task {
 };
 static_assert(sizeof(lane_task) == 32, "32 bytes: two 16-byte accesses a lane, coalesced over the warp");
 
+/// How many threads a block has, and how many bytes of shared memory: together, since every block that begins wants to know both.
+struct block_size {
+    std::uint32_t bits;
+    static constexpr unsigned threads_bits = 11;
+
+    block_size() = default;
+    DYNPAR_FUNCTION constexpr explicit block_size(std::uint32_t threads, std::uint32_t shared_bytes = 0)
+        : bits(threads | shared_bytes << threads_bits) {}
+    DYNPAR_FUNCTION constexpr std::uint32_t threads() const { return bits & ((1u << threads_bits) - 1); }
+    DYNPAR_FUNCTION constexpr std::uint32_t shared_bytes() const { return bits >> threads_bits; }
+};
+static_assert(bounds::block_threads < 1u << block_size::threads_bits && bounds::shared_bytes < 1u << (32 - block_size::threads_bits));
+
 /// Any other task: blocks `first` to `last` - 1 of a grid.
 struct alignas(16) wide_task {
-    wide_entry entry;
+    wide_entry entry;         // or a wide_lane_entry
     arena_index grid;
     std::uint32_t info;
-    std::uint32_t threads;    // in a block
+    block_size size;
     arena_index details;      // what does not fit in here; 0: one block, one dimension, arguments that fit
     std::uint32_t first;
     std::uint32_t last;
     wide_arguments arguments;
 };
 static_assert(sizeof(wide_task) == 64);
+inline constexpr unsigned task_words = sizeof(wide_task) / sizeof(std::uint32_t);
 
 /// What every piece of the arena that belongs to a grid begins with: see grid_record::memory.
 struct memory_link {
@@ -81,15 +100,15 @@ struct memory_link {
     std::uint32_t size_class;
 };
 
-/// The shape of a grid that a task has no room for. In the arena; arguments that do not fit in a task follow.
+/// What a task has no room for: a grid's shape, the task of all its blocks for whoever takes some, arguments that do not fit in it. Also
+/// what waits in a grid's list of continuations: `link` is its chain.
 struct alignas(64) launch_details {
     memory_link link;
     dimensions blocks;
     dimensions threads;
     std::uint32_t shared_bytes;
-    std::uint32_t trace_id;      // of this grid; this and the next only in traced runs
-    wide_entry entry;            // the kernel's own: the task has that of the trace
-    wide_task task;              // of all blocks, where the grid is on the board
+    std::uint32_t trace_id;      // of this grid
+    wide_task task;              // of all its blocks
 
     DYNPAR_FUNCTION void* arguments() { return this + 1; }
 };

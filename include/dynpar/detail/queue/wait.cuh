@@ -54,7 +54,7 @@ __device__ __noinline__ inline void wait_for_children(arena_index own, std::uint
     do {
         meet(waiting);
     } while (!wait_in_round(own, depth));
-    __threadfence();
+    fence();
 }
 
 /// What became of a block's wait(). One of the threads whose wait() is refused says so for all.
@@ -82,7 +82,7 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
         point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
         point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
     }
-    __threadfence();
+    fence();
     __syncwarp();
     if (lane_rank() == 0) {
         warp.own_accounted = 2;
@@ -92,7 +92,7 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     while (__shfl_sync(all_lanes, look(at<grid_record>(own)->pending) != 1 && !run_stopped(), 0)) {
         if (!nested_step(static_cast<int>(depth), own)) __nanosleep(100);
     }
-    __threadfence();
+    fence();
     __syncwarp();
     return wait_outcome::done;
 }
@@ -125,7 +125,7 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
             point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
             point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
         }
-        __threadfence();
+        fence();
         sync_block();
         if (threadIdx.x == 0) {
             gang.own_accounted = 2;
@@ -164,7 +164,7 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
         }
         sync_block();
         if (threadIdx.x == 0) put_in_block(gang.arrived, others_arrived);
-        __threadfence();
+        fence();
     }
     sync_block();
     return wait_outcome::done;

@@ -1,9 +1,13 @@
 // Queue engine: what a warp runs by itself: a round of lane tasks, a wide task.
 #pragma once
 
+#include <cstddef>
+
 #include "completion.cuh"
 #include "frame.cuh"
 #include "meeting.cuh"
+#include "share.cuh"
+#include "tracing.cuh"
 #include "wait.cuh"
 
 #if defined(__CUDACC__)
@@ -28,38 +32,47 @@ __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task
     frame.end();
 }
 
+/// A block of a task, which is given in words.
 template <bool Nested>
-__device__ inline void run_on_warp(const wide_task& task, std::uint32_t rank) {
+__device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank) {
     const frame_guard<Nested> frame;
     warp_state& warp = this_warp();
+    const wide_task& task = warp.current;
+    if (lane_rank() < task_words) word_of(warp.current, lane_rank()) = word;
+    __syncwarp();
     arena_index borrowed = 0;
-    if (task.details != 0) {
-        if (lane_rank() == 0) {
+    if (lane_rank() == 0) {
+        if (rank == 0) ++warp.grids;
+        warp.deepest = max(warp.deepest, task.info & info::depth_mask);
+        if (task.size.shared_bytes() != 0) {
             const unsigned share = engine().shared_bytes / (blockDim.x / warp_size) / 16 * 16;
-            warp.shared_memory = find_shared_memory(task, kernels_shared_memory() + threadIdx.x / warp_size * share,
-                                                    warp.level == 0 ? share : 0, borrowed);
+            unsigned char* const mine = kernels_shared_memory() + threadIdx.x / warp_size * share;
+            warp.shared_memory = find_shared_memory(task.size.shared_bytes(), mine, warp.level == 0 ? share : 0, borrowed);
         }
-        __syncwarp();
+        if ((task.info & info::traced) != 0) stamp_begin(task.details, task.info, rank);
     }
+    __syncwarp();
     unsigned launched = 0;
-    if (lane_rank() < task.threads) launched = task.entry(task, rank).launched;
+    if (lane_rank() < task.size.threads()) launched = task.entry(rank, true);
     for (meeting why = meet(returned); why != returned; why = meet(returned)) {
         if (why == waiting) wait_on_warp(task.grid, task.info & info::depth_mask, launched, false);
     }
+    if ((task.info & info::traced) != 0 && lane_rank() == 0) stamp_end(task.details, task.info);
     const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));
-    return_shared_memory(task, borrowed);
+    return_shared_memory(task.size.shared_bytes(), borrowed);
     const arena_index own = warp.own;
     const unsigned accounted = warp.own_accounted;
+    const arena_index grid = task.grid;
     if (own == 0 && (task.info & (info::owner | info::one_of_several)) != info::owner) {
-        if (sum != 1) count_later(task.grid, sum - 1);
+        if (sum != 1) count_later(grid, sum - 1);
     } else {
         if (own != 0 && accounted < 2) {
-            point_to_own<lane_task>(warp.lane_base, warp.lane_top, task.grid, own);
-            point_to_own<wide_task>(warp.wide_base, warp.wide_top, task.grid, own);
+            point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
+            point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
         }
         __syncwarp();
         if (lane_rank() == 0) {
-            const count_change mine = settle_wide(task, own, accounted, sum);
+            const count_change mine = settle_wide(grid, task.info, own, accounted, sum);
             if (mine.grid != 0) retire(mine.grid, mine.change);
         }
         __syncwarp();
@@ -87,32 +100,36 @@ __device__ inline void run_lanes(std::uint32_t available) {
     run_round<Nested>(have, task.grid, task.info, [&] { return task.entry(task.grid, task.info, task.arguments); });
 }
 
-/// The wide task on the top of the stack, or as many blocks of it as a warp runs at a time.
+/// A wide task that lanes run, one block each, of the lanes that have one.
 template <bool Nested>
-__device__ inline void run_wide(std::uint32_t available_tasks) {
+__device__ inline void run_wide_on_lanes(bool have, const wide_task& task, std::uint32_t rank) {
+    warp_state& warp = this_warp();
+    const unsigned grids = __ballot_sync(all_lanes, have && rank == 0);
+    const unsigned deepest = __reduce_max_sync(all_lanes, have ? task.info & info::depth_mask : 0);
+    if (lane_rank() == 0) {
+        warp.grids += static_cast<unsigned>(__popc(grids));
+        warp.deepest = max(warp.deepest, deepest);
+    }
+    __syncwarp();
+    run_round<Nested>(have, task.grid, task.info, [&] {
+        const auto entry = reinterpret_cast<wide_lane_entry>(task.entry);
+        if ((task.info & info::traced) == 0) return entry(task, rank);
+        stamp_begin(task.details, task.info, rank);
+        const block_outcome outcome = entry(task, rank);
+        stamp_end(task.details, task.info);
+        return outcome;
+    });
+}
+
+/// The wide tasks on the top of the stack that lanes run.
+template <bool Nested>
+__device__ __noinline__ void run_wide_top_on_lanes(std::uint32_t available_tasks, std::uint32_t first, std::uint32_t last) {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     wide_task task;
-    copy_task(task, slot<wide_task>(warp.wide_top - 1));
-    __syncwarp();
-    if ((task.info & info::width_mask) == info::on_warp) {
-        if (lane == 0) {
-            if (task.first + 1 == task.last) {
-                --warp.wide_top;
-            } else {
-                slot<wide_task>(warp.wide_top - 1).first = task.first + 1;
-            }
-            if (task.first == 0) ++warp.grids;
-            warp.deepest = max(warp.deepest, task.info & info::depth_mask);
-        }
-        __syncwarp();
-        run_on_warp<Nested>(task, task.first);
-        return;
-    }
-    const std::uint32_t blocks = min(task.last - task.first, warp_size);
-    std::uint32_t rank = task.first + lane;
-    std::uint32_t count = blocks;
-    if (task.first + 1 == task.last) {
+    std::uint32_t count = min(last - first, warp_size);
+    std::uint32_t rank = first + lane;
+    if (first + 1 == last) {
         // Grids of one block each: as many as lie on top of each other.
         bool alike = lane < available_tasks;
         if (alike) {
@@ -124,22 +141,94 @@ __device__ inline void run_wide(std::uint32_t available_tasks) {
         rank = task.first;
         __syncwarp();
         if (lane == 0) warp.wide_top -= count;
-    } else if (lane == 0) {
-        if (task.first + blocks == task.last) {
-            --warp.wide_top;
-        } else {
-            slot<wide_task>(warp.wide_top - 1).first = task.first + blocks;
+    } else {
+        copy_task(task, slot<wide_task>(warp.wide_top - 1));
+        __syncwarp();
+        if (lane == 0) {
+            if (first + count == last) {
+                --warp.wide_top;
+            } else {
+                slot<wide_task>(warp.wide_top - 1).first = first + count;
+            }
         }
     }
-    const bool have = lane < count;
-    const unsigned grids = __ballot_sync(all_lanes, have && rank == 0);
-    const unsigned deepest = __reduce_max_sync(all_lanes, have ? task.info & info::depth_mask : 0);
-    if (lane == 0) {
-        warp.grids += static_cast<unsigned>(__popc(grids));
-        warp.deepest = max(warp.deepest, deepest);
-    }
+    run_wide_on_lanes<Nested>(lane < count, task, rank);
+}
+
+/// A task in words, as this lane's own copy.
+__device__ inline wide_task task_of_words(std::uint32_t word) {
+    wide_task task;
+    std::uint32_t words[task_words];
+#pragma unroll
+    for (unsigned i = 0; i < task_words; ++i) words[i] = __shfl_sync(all_lanes, word, static_cast<int>(i));
+    memcpy(&task, words, sizeof(task));
+    return task;
+}
+
+/// Blocks of a wide task that were taken of the worker block's share, and that it did not look like when they were.
+__device__ __noinline__ inline void push_claimed(const warp_claim& claim) {
+    wide_task task = task_of_words(claim.word);
+    narrow_to_claim(task, claim.end, claim.left, claim.wanted);
+    if (lane_rank() == 0 && !push_here(task)) stop_run(no_memory);
     __syncwarp();
-    run_round<Nested>(have, task.grid, task.info, [&] { return task.entry(task, rank); });
+}
+
+template <bool Nested>
+__device__ __noinline__ void run_claimed_on_lanes(const warp_claim& claim) {
+    const wide_task task = task_of_words(claim.word);
+    const std::uint32_t rank = claim.end - claim.left + lane_rank();
+    run_wide_on_lanes<Nested>(lane_rank() < min(claim.wanted, claim.left), task, rank);
+}
+
+/// With nothing else to run: blocks of the worker block's share, one after another until there is something else. False if there are none.
+/// A function by itself: it has next to nothing to keep while a kernel runs.
+__device__ __noinline__ inline bool run_of_share() {
+    const warp_state& warp = this_warp();
+    for (bool first = true;; first = false) {
+        const warp_claim claim = take_of_share_as_warp();
+        if (claim.left == 0) return !first;
+        const std::uint32_t width = field_of_words<offsetof(wide_task, info)>(claim.word) & info::width_mask;
+        if (width == info::on_warp && claim.wanted == 1) {
+            run_on_warp<false>(claim.word, claim.end - claim.left);
+            const arena_index grid = field_of_words<offsetof(wide_task, grid)>(claim.word);
+            if (lane_rank() == 0 && this_warp().deferred < 0 && this_warp().deferred_grid == grid) {
+                this_warp().keeps_share = claim.number;
+            }
+        } else if (width == info::on_lane) {
+            run_claimed_on_lanes<false>(claim);
+        } else {
+            push_claimed(claim);
+        }
+        const bool nothing_else = warp.lane_top == warp.lane_bottom && warp.wide_top == warp.wide_bottom &&
+                                  look_in_block(this_block().gang.has_candidate) == 0 && look_in_block(this_block().gang.over) == not_over;
+        if (!__all_sync(all_lanes, nothing_else)) return true;
+    }
+}
+
+/// The wide task on the top of the stack, or as many blocks of it as a warp runs at a time.
+template <bool Nested>
+__device__ inline void run_wide(std::uint32_t available_tasks) {
+    warp_state& warp = this_warp();
+    const unsigned lane = lane_rank();
+    wide_task& top = slot<wide_task>(warp.wide_top - 1);
+    std::uint32_t word = 0;
+    if (lane < task_words) word = word_of(top, lane);
+    const std::uint32_t first = field_of_words<offsetof(wide_task, first)>(word);
+    const std::uint32_t last = field_of_words<offsetof(wide_task, last)>(word);
+    __syncwarp();
+    if ((field_of_words<offsetof(wide_task, info)>(word) & info::width_mask) == info::on_warp) {
+        if (lane == 0) {
+            if (first + 1 == last) {
+                --warp.wide_top;
+            } else {
+                top.first = first + 1;
+            }
+        }
+        __syncwarp();
+        run_on_warp<Nested>(word, first);
+    } else {
+        run_wide_top_on_lanes<Nested>(available_tasks, first, last);
+    }
 }
 
 }  // namespace queue

@@ -13,10 +13,10 @@ namespace queue {
 class wide_block : public block_interface<wide_block> {
 public:
     DYNPAR_FUNCTION wide_block(const wide_task& task, std::uint32_t rank, unsigned thread_rank, text kernel)
-        : block_interface(task.grid, task.info, task.details, rank, kernel), threads_(task.threads), thread_rank_(thread_rank) {}
+        : block_interface(task.grid, task.info, task.details, rank, kernel), size_(task.size), thread_rank_(thread_rank) {}
 
     DYNPAR_FUNCTION unsigned thread_rank() const { return thread_rank_; }
-    DYNPAR_FUNCTION unsigned num_threads() const { return threads_; }
+    DYNPAR_FUNCTION unsigned num_threads() const { return size_.threads(); }
     DYNPAR_FUNCTION dimensions thread_index() const {
         return details_ == 0 ? dimensions(thread_rank_, 0, 0) : dim_threads().index_of(thread_rank_);
     }
@@ -24,7 +24,7 @@ public:
 #if DYNPAR_ON_DEVICE
         if (details_ != 0) return at<launch_details>(details_)->threads;
 #endif
-        return dimensions(threads_);
+        return dimensions(num_threads());
     }
 
     DYNPAR_FUNCTION void sync() {
@@ -60,7 +60,7 @@ public:
     DYNPAR_FUNCTION T* shared(std::size_t count) {
         static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
 #if DYNPAR_ON_DEVICE
-        const unsigned room = details_ == 0 ? 0 : at<launch_details>(details_)->shared_bytes;
+        const unsigned room = size_.shared_bytes();
         if (count > (room - shared_used_) / sizeof(T)) {
             if (thread_rank_ == 0) fail(operation::shared, status::shared_memory_exceeded);
             return nullptr;
@@ -144,7 +144,7 @@ private:
     }
 #endif
 
-    unsigned threads_;
+    block_size size_;
     unsigned thread_rank_;
     std::uint32_t launched_ = 0;
     unsigned shared_used_ = 0;

@@ -1,8 +1,8 @@
 // Queue engine: what a warp does for the whole of a run: steps, one after another or on top of a wait, and the search for work.
 #pragma once
 
-#include "board.cuh"
 #include "gift.cuh"
+#include "share.cuh"
 #include "warp.cuh"
 #include "worker_block.cuh"
 
@@ -57,18 +57,28 @@ __device__ inline bool bring_up(int deeper_than) {
     return false;
 }
 
-/// In a nested step: takes blocks of a posted grid that may run on top of what waits. All lanes together.
+/// In a nested step: takes blocks of a posted grid, of the share or of the board, that may run on top of what waits. All lanes together.
 __device__ inline bool take_posted_deeper_than(int depth) {
     bool taken = false;
     if (lane_rank() == 0) {
         run_control& control = *engine().control;
+        wide_task task;
+        taken = take_of_share(depth, false, task);
         for (unsigned place = 0; !taken && place < board_places; ++place) {
             const board_word seen(look(control.board[place]));
             if (seen.left() <= 0 || (seen.width() == info::on_block && threadIdx.x != 0)) continue;
             // The place may have gone to another grid since: then its blocks lie below what may run here, as some gifts do.
-            const wide_task& task = at<launch_details>(seen.details())->task;
-            taken = static_cast<int>(look(task.info) & info::depth_mask) > depth && take_posted(place, seen);
+            const wide_task& posted = at<launch_details>(seen.details())->task;
+            if (static_cast<int>(look(posted.info) & info::depth_mask) <= depth) continue;
+            const std::uint32_t wanted = grain_of(seen.width());
+            const board_word found = take_posted(place, wanted);
+            taken = found.left() > 0;
+            if (!taken) continue;
+            copy_fresh_task(task, at<launch_details>(found.details())->task);
+            task.first = task.last - static_cast<std::uint32_t>(found.left());
+            task.last = task.first + min(wanted, static_cast<std::uint32_t>(found.left()));
         }
+        if (taken && !push_here(task)) stop_run(no_memory);
     }
     return __shfl_sync(all_lanes, taken, 0);
 }
@@ -171,9 +181,10 @@ __device__ inline bool look_around() {
                      : "memory");
 #pragma unroll
         for (unsigned place = 0; place < board_places; ++place) put_in_block(gang.board[place], static_cast<std::uint32_t>(board[place].bits));
-        if (done_or_stop != 0) put_in_block(gang.over, 1u);
+        const bool done = static_cast<std::uint32_t>(done_or_stop) != 0;
+        if (done_or_stop != 0) put_in_block(gang.over, static_cast<unsigned>(done ? run_is_complete : run_was_stopped));
     }
-    return look_in_block(gang.over) != 0;
+    return look_in_block(gang.over) != not_over;
 }
 
 /// All lanes together, with nothing to run: waits for work. False when the run is over.
@@ -187,11 +198,18 @@ __device__ __noinline__ inline bool find_work() {
     if (lane_rank() == 0) {
         gang_state& gang = this_block().gang;
         const bool agent = threadIdx.x == 0;
+        atomicAdd(&gang.searching, 1u);
         bool offered = false;
         unsigned pause = 20;
         for (unsigned tries = 0; found == nothing; ++tries) {
             if (look_around()) {
                 found = over;
+                break;
+            }
+            const board_word share = look_at_share();
+            if (share.left() > 0 && share.width() != info::on_block) {
+                found = own_work;
+                if (offered && !withdraw()) found = block_task;
                 break;
             }
             const bool block_wanted = block_task_wanted(this_warp().depth);
@@ -204,16 +222,12 @@ __device__ __noinline__ inline bool find_work() {
                 found = block_task;
                 break;
             }
-            const bool free_for_more = !agent || (!block_wanted && !has_block_tasks());
-            for (unsigned place = 0; found == nothing && place < board_places; ++place) {
+            const bool free_for_more = !agent || (!block_wanted && !block_tasks_at_hand());
+            if (fill_share_for_warp()) found = own_work;
+            // The agent's warps may not be able to come together before it has what one of them waits for.
+            for (unsigned place = 0; found == nothing && agent && (free_for_more || tries % 16 == 15) && place < board_places; ++place) {
                 const board_word seen(look_in_block(gang.board[place]));
-                // The agent's warps may not be able to come together before it has what one of them waits for.
-                if (seen.left() <= 0 || (seen.width() == info::on_block && !(agent && (free_for_more || tries % 16 == 15)))) continue;
-                if (take_posted(place, seen)) {
-                    found = own_work;
-                } else {
-                    put_in_block(gang.board[place], 0u);
-                }
+                if (seen.left() > 0 && seen.width() == info::on_block && fill_share(place, seen)) found = own_work;
             }
             if (found != nothing) {
             } else if (warp.has_ticket == 0) {
@@ -234,6 +248,7 @@ __device__ __noinline__ inline bool find_work() {
             if (tries % 64 == 63) check_deadline();
         }
         if (found == over && offered && !withdraw()) found = block_task;  // they count on us; it will not take long
+        atomicSub(&gang.searching, 1u);
     }
     found = __shfl_sync(all_lanes, found, 0);
     if (found == gift) accept_gift();
@@ -246,7 +261,7 @@ __device__ __noinline__ inline bool find_work() {
 __device__ __noinline__ inline void work() {
     constexpr unsigned share_every = 4;  // looking for hungry warps costs a trip to the second-level cache
     for (unsigned steps = 1;; ++steps) {
-        if (!step<false>()) {
+        if (!step<false>() && !run_of_share()) {
             if (!find_work()) return;
             if (this_warp().wide_top != this_warp().wide_bottom) share();  // before this one has something to do for long
             continue;

@@ -5,6 +5,7 @@
 #include "frame.cuh"
 #include "gift.cuh"
 #include "meeting.cuh"
+#include "tracing.cuh"
 #include "wait.cuh"
 
 #if defined(__CUDACC__)
@@ -23,7 +24,14 @@ __device__ inline void choose_candidate(int deeper_than) {
         const bool have = look_in_block(gang.has_candidate) != 0;
         if (have && static_cast<int>(look_in_block(gang.depth)) > deeper_than) return;
         wide_task task;
-        if (!take_block_task(deeper_than, task)) return;
+        if (!take_block_task(deeper_than, task)) {
+            if (!take_of_share(deeper_than, true, task)) return;
+            const bool on_block = (task.info & info::width_mask) == info::on_block;
+            if (!on_block || static_cast<int>(task.info & info::depth_mask) <= deeper_than) {  // the share has been filled meanwhile
+                if (!(on_block ? push_block_task(task) : push_here(task))) stop_run(no_memory);
+                return;
+            }
+        }
         if (have) push_block_task(gang.candidate);  // what some warp cannot join, for what all may; a place has just become free
         gang.candidate = task;
         put_in_block(gang.depth, task.info & info::depth_mask);
@@ -42,7 +50,7 @@ __device__ inline bool block_task_wanted(int depth) {
     };
     if (may_join()) return true;
     // One of many warps sees to it, and any that waits for what only it may choose.
-    if ((threadIdx.x != 0 && depth < 0) || !has_block_tasks()) return false;
+    if ((threadIdx.x != 0 && depth < 0) || !block_tasks_at_hand()) return false;
     choose_candidate(depth);
     return may_join();
 }
@@ -84,38 +92,45 @@ __device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0
 __device__ inline void run_candidate() {
     gang_state& gang = this_block().gang;
     warp_state& warp = this_warp();
+    const wide_task& task = gang.current;
     flush_deferred();
     const bool shared_memory_in_use = any_of_block(warp.level != 0);
-    wide_task task = gang.candidate;
+    // What ran below is kept in registers: of the task one word in each of the first threads.
+    std::uint32_t outer_word = 0;
     const arena_index outer_own = gang.own;
     const unsigned outer_accounted = gang.own_accounted;
     unsigned char* const outer_shared_memory = gang.shared_memory;
     const int outer_depth = warp.depth;
-    arena_index borrowed = 0;
+    if (threadIdx.x < task_words) outer_word = word_of(gang.current, threadIdx.x);
     sync_block();
+    if (threadIdx.x < task_words) word_of(gang.current, threadIdx.x) = word_of(gang.candidate, threadIdx.x);
+    arena_index borrowed = 0;
+    if (threadIdx.x < warp_size) __syncwarp();
     if (threadIdx.x == 0) {
-        if (task.details != 0) {
-            gang.shared_memory = find_shared_memory(task, kernels_shared_memory(),
-                                                    shared_memory_in_use ? 0 : engine().shared_bytes, borrowed);
+        if (const unsigned bytes = task.size.shared_bytes(); bytes != 0) {
+            gang.shared_memory =
+                find_shared_memory(bytes, kernels_shared_memory(), shared_memory_in_use ? 0 : engine().shared_bytes, borrowed);
         }
         gang.own = 0;
         gang.own_accounted = 0;
         gang.launched = 0;
         put_in_block(gang.has_candidate, 0u);
         put_in_block(gang.ready, 0u);
+        if ((task.info & info::traced) != 0) stamp_begin(task.details, task.info, task.first);
     }
     const frame_guard<true> frame;
+    sync_block();
     if (lane_rank() == 0) {
         ++warp.level;
         if (threadIdx.x == 0 && task.first == 0) ++warp.grids;
         warp.deepest = max(warp.deepest, task.info & info::depth_mask);
     }
-    sync_block();
     unsigned launched = 0;
-    if (threadIdx.x < task.threads) launched = task.entry(task, task.first).launched;
+    if (threadIdx.x < task.size.threads()) launched = task.entry(task.first, false);
     for (meeting why = meet_block(returned); why != returned; why = meet_block(returned)) {
         if (why == waiting) wait_on_block(task.grid, task.info & info::depth_mask, launched, false);
     }
+    if ((task.info & info::traced) != 0 && threadIdx.x == 0) stamp_end(task.details, task.info);
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
     if (gang.own != 0 && gang.own_accounted < 2) {
@@ -124,14 +139,16 @@ __device__ inline void run_candidate() {
     }
     sync_block();
     if (threadIdx.x == 0) {
-        return_shared_memory(task, borrowed);
-        const count_change mine = settle_wide(task, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
+        return_shared_memory(task.size.shared_bytes(), borrowed);
+        const count_change mine = settle_wide(task.grid, task.info, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
         if (mine.grid != 0) retire(mine.grid, mine.change);
         gang.own = outer_own;
         gang.own_accounted = outer_accounted;
         gang.shared_memory = outer_shared_memory;
         gang.launched = 0;
     }
+    if (threadIdx.x < warp_size) __syncwarp();
+    if (threadIdx.x < task_words) word_of(gang.current, threadIdx.x) = outer_word;
     if (lane_rank() == 0) {
         --warp.level;
         warp.depth = outer_depth;
@@ -140,19 +157,67 @@ __device__ inline void run_candidate() {
     exchange_block_tasks();
 }
 
-/// All warps of the worker block, each having found all others ready: runs the candidate, and then more while no warp has anything
-/// else to do. Coming together costs more than most tasks; but what the tasks launch for single warps must not pile up.
+/// All warps of the worker block, none of which waits for anything: what one of them has on its stack of wide tasks is divided among all.
+/// Mostly the first has: what a block launches one of its threads launches.
+__device__ DYNPAR_NOINLINE inline void even_out() {
+    const warp_state* const warps = &this_warp() - threadIdx.x / warp_size;
+    const unsigned count = blockDim.x / warp_size;
+    const unsigned rank = threadIdx.x / warp_size;
+    warp_state& mine = this_warp();
+    for (unsigned from = 0; from < count; ++from) {
+        const std::uint32_t bottom = warps[from].wide_bottom;
+        const std::uint32_t tasks = warps[from].wide_top - bottom;
+        if (tasks < 2) continue;
+        sync_block();  // all have read the counters
+        wide_task* const slots = engine().wide_stacks + (static_cast<std::size_t>(worker_rank()) - rank + from) * wide_stack_capacity;
+        // The n-th goes to the n-th warp after this one.
+        const unsigned offset = (rank + count - from) % count;
+        if (offset != 0) {
+            for (std::uint32_t n = offset; n < tasks; n += count) {
+                const std::uint32_t top = mine.wide_top;
+                if (lane_rank() < task_words) {
+                    word_of(slot<wide_task>(top), lane_rank()) = word_of(slots[(bottom + n) % wide_stack_capacity], lane_rank());
+                }
+                __syncwarp();
+                if (lane_rank() == 0) mine.wide_top = top + 1;
+                __syncwarp();
+            }
+        }
+        sync_block();
+        if (offset == 0) {
+            const std::uint32_t left = (tasks + count - 1) / count;
+            for (std::uint32_t n = 1; n < left; ++n) {
+                if (lane_rank() < task_words) {
+                    word_of(slot<wide_task>(bottom + n), lane_rank()) = word_of(slot<wide_task>(bottom + n * count), lane_rank());
+                }
+                __syncwarp();
+            }
+            if (lane_rank() == 0) mine.wide_top = bottom + left;
+            __syncwarp();
+        }
+        return;
+    }
+}
+
+/// All warps of the worker block, each having found all others ready: runs the candidate, and then more. Coming together costs more than
+/// most tasks; but what the tasks launch for single warps must not pile up.
 __device__ DYNPAR_NOINLINE inline void run_on_block() {
     constexpr unsigned most_in_a_row = 32;
+    constexpr std::uint32_t most_piled_up = 16;
     const warp_state& warp = this_warp();
     for (unsigned in_a_row = 1;; ++in_a_row) {
         run_candidate();
-        bool leaves = in_a_row == most_in_a_row || warp.depth >= 0 || warp.lane_top != warp.lane_bottom || warp.wide_top != warp.wide_bottom;
+        const std::uint32_t piled_up = warp.lane_top - warp.lane_bottom + warp.wide_top - warp.wide_bottom;
+        const bool waits = warp.depth >= 0;
+        bool leaves = in_a_row == most_in_a_row || waits || piled_up > most_piled_up;
         if (threadIdx.x == 0 && !leaves) {
             choose_candidate(-1);
             leaves = look_in_block(this_block().gang.has_candidate) == 0;
         }
-        if (any_of_block(leaves)) return;  // also: nobody runs children before they are counted
+        const block_votes votes = vote_of_block(leaves, waits);  // also: nobody runs children before they are counted
+        if (!votes.first) continue;
+        if (!votes.second) even_out();
+        return;
     }
 }
 

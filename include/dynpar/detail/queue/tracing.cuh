@@ -1,0 +1,90 @@
+// Queue engine: what a traced run writes down: numbers for grids, and when their blocks run.
+#pragma once
+
+#include "state.cuh"
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+/// The place in the trace of the grid with these details; none if it has none.
+__device__ inline std::uint32_t trace_id_of(arena_index details) {
+    if (details == 0) return dynpar::grid_record::none;
+    if (details < engine().arena_begin) return (details - traced_details) / traced_details_units;
+    return at<launch_details>(details)->trace_id;
+}
+
+/// A number for a grid; none where the trace is full, or where the grid may have none: then it is only counted. A worker block takes
+/// numbers by the batch.
+__device__ __noinline__ inline std::uint32_t take_trace_id(bool may_have_one) {
+    device_trace& trace = *engine().trace;
+    if (!may_have_one) {
+        atomicAdd(&trace.wanted, 1ull);
+        return dynpar::grid_record::none;
+    }
+    unsigned& batch = this_block().gang.trace_batch;
+    while (true) {
+        if (trace_batch::used(look_in_block(batch)) > trace_batch::size) continue;  // somebody is taking another
+        const unsigned found = atomicAdd(&batch, 1u);
+        if (trace_batch::used(found) < trace_batch::size) {
+            const std::uint32_t id = trace_batch::first(found) + trace_batch::used(found);
+            return id < engine().trace_capacity ? id : dynpar::grid_record::none;
+        }
+        if (trace_batch::used(found) == trace_batch::size) {
+            atomicAdd(&trace.wanted, static_cast<unsigned long long>(trace_batch::size));
+            put_in_block(batch, trace_batch::word(atomicAdd(&engine().control->trace_batches, 1u)));
+        }
+    }
+}
+
+/// One thread of a worker block, at the end of a run: the numbers that are left are nobody's.
+__device__ inline void give_back_trace_ids() {
+    const unsigned batch = look_in_block(this_block().gang.trace_batch);
+    const unsigned used = min(trace_batch::used(batch), trace_batch::size);
+    for (unsigned id = trace_batch::first(batch) + used; id < trace_batch::first(batch) + trace_batch::size; ++id) {
+        if (id < engine().trace_capacity) engine().trace_records[id].name = device_trace_record::unused;
+    }
+    if (used < trace_batch::size) atomicAdd(&engine().trace->wanted, 0ull - (trace_batch::size - used));
+}
+
+/// Makes a kernel's name known to the host, where this warp has not just done so.
+__device__ inline unsigned long long keep_name_once(text kernel) {
+    unsigned& named = this_warp().named;
+    const unsigned key = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin));
+    if (look_in_block(named) != key) {
+        keep_name(*engine().trace, kernel);
+        put_in_block(named, key);
+    }
+    return name_key(kernel);
+}
+
+/// One thread of a block that begins, or whose last thread has returned, in a traced run.
+__device__ __noinline__ inline void stamp_begin(arena_index details, std::uint32_t task_info, std::uint32_t rank) {
+    const std::uint32_t id = trace_id_of(details);
+    if (id == dynpar::grid_record::none) return;
+    device_trace_record& record = engine().trace_records[id];
+    if ((task_info & info::one_of_several) != 0) {
+        atomicMin(&record.begun, device_nanoseconds());
+    } else {
+        record.begun = device_nanoseconds();
+    }
+    if (rank == 0) record.processor = multiprocessor();
+}
+__device__ __noinline__ inline void stamp_end(arena_index details, std::uint32_t task_info) {
+    const std::uint32_t id = trace_id_of(details);
+    if (id == dynpar::grid_record::none) return;
+    device_trace_record& record = engine().trace_records[id];
+    if ((task_info & info::one_of_several) != 0) {
+        atomicMax(&record.ended, device_nanoseconds());
+    } else {
+        record.ended = device_nanoseconds();
+    }
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif
