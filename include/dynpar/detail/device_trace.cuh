@@ -29,7 +29,7 @@ struct trace_name {
 };
 
 /// A grid in the trace, as device code writes it. Times are %globaltimer's.
-struct device_trace_record {
+struct alignas(16) device_trace_record {
     static constexpr unsigned long long unused = ~0ull;
     unsigned long long name;      // the key of its kernel's name; 0: the run's first kernel; unused: no grid has this place
     unsigned long long launched;

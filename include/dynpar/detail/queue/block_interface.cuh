@@ -30,11 +30,11 @@ public:
     DYNPAR_FUNCTION unsigned block_rank() const { return rank_; }
     DYNPAR_FUNCTION unsigned num_blocks() const { return static_cast<unsigned>(dim_blocks().count()); }
     DYNPAR_FUNCTION dimensions group_index() const {
-        return details_ == 0 ? dimensions(0, 0, 0) : dim_blocks().index_of(rank_);
+        return has_details() ? dim_blocks().index_of(rank_) : dimensions(0, 0, 0);
     }
     DYNPAR_FUNCTION dimensions dim_blocks() const {
 #if DYNPAR_ON_DEVICE
-        if (details_ != 0) return at<launch_details>(details_)->blocks;
+        if (has_details()) return at<launch_details>(details_)->blocks;
 #endif
         return {};
     }
@@ -70,6 +70,16 @@ public:
                 memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
                 if (derived().push_child(task)) return status::success;
                 return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
+            }
+        }
+        if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
+            if (!bad && (is_simple(s) || is_simple_on_warp(s, most_threads<Kernel>()) || is_simple_on_block(s, most_threads<Kernel>()))) {
+                wide_arguments arguments;
+                memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
+                if (Derived::template launch_simply<Kernel, Args...>(arguments, s.threads.x, s.malleable, grid_, info_, details_)) {
+                    derived().count_launch();
+                    return status::success;
+                }
             }
         }
         return apply(launch_slowly<Kernel, Args...>(derived(), payload, s, bad, false, 0));
@@ -148,6 +158,7 @@ protected:
     DYNPAR_FUNCTION block_interface(arena_index grid, std::uint32_t task_info, arena_index details, std::uint32_t rank, text kernel)
         : grid_(grid), info_(task_info), details_(details), rank_(rank), kernel_(kernel) {}
 
+    DYNPAR_FUNCTION bool has_details() const { return details_ != 0 && (info_ & info::bare) == 0; }
     DYNPAR_FUNCTION Derived& derived() { return static_cast<Derived&>(*this); }
     DYNPAR_FUNCTION const Derived& derived() const { return static_cast<const Derived&>(*this); }
 
@@ -207,7 +218,7 @@ protected:
     /// For a call that is about this block itself.
     __device__ status fail(operation what, status why) const {
         shape s(dim_blocks(), derived().dim_threads());
-        if (details_ != 0) s.shared_bytes = at<launch_details>(details_)->shared_bytes;
+        if (has_details()) s.shared_bytes = at<launch_details>(details_)->shared_bytes;
         return report_failure(what, why, kernel_, depth(), s);
     }
     __device__ bool is_owner() const { return (info_ & info::owner) != 0; }

@@ -39,8 +39,9 @@ __device__ inline bool is_for_board(std::uint32_t width, unsigned long long bloc
     return blocks >= max(2u, workers_of(width) / 32) && blocks <= board_word::most_blocks;
 }
 /// Whether others may run blocks of a grid before the block that launches it has returned: then it must be counted at once.
-__device__ inline bool is_open_to_others(std::uint32_t width, unsigned long long blocks) {
-    return width == info::on_block || is_for_board(width, blocks);
+/// What a block on a worker block launches for worker blocks stays with it that long: all warps are busy with the block.
+__device__ inline bool is_open_to_others(std::uint32_t width, unsigned long long blocks, bool from_worker_block) {
+    return (width == info::on_block && !from_worker_block) || is_for_board(width, blocks);
 }
 
 /// All blocks of a grid. False if the board is full, or the grid too small.

@@ -50,6 +50,15 @@ __device__ inline void point_to_own(std::uint32_t base, std::uint32_t top, arena
     }
 }
 
+/// The same for block tasks that a block on this worker block has launched. All threads together.
+__device__ inline void point_block_tasks_to_own(arena_index grid, arena_index own) {
+    const gang_state& gang = this_block().gang;
+    for (std::uint32_t place = gang.base + threadIdx.x; static_cast<std::int32_t>(gang.top - place) > 0; place += blockDim.x) {
+        wide_task& task = block_task_slot(place);
+        if (task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
+    }
+}
+
 /// The same for lane tasks, by the lane that launched them, alone.
 __device__ inline void point_lanes_to_own(arena_index grid, arena_index own) {
     for (std::uint32_t place = this_warp().lane_base; static_cast<std::int32_t>(this_warp().lane_top - place) > 0; ++place) {

@@ -14,6 +14,8 @@ public:
     DYNPAR_FUNCTION lane_block(arena_index grid, std::uint32_t task_info, arena_index details, std::uint32_t rank, text kernel)
         : block_interface(grid, task_info, details, rank, kernel) {}
 
+    static constexpr bool is_wide = false;
+
     DYNPAR_FUNCTION unsigned thread_rank() const { return 0; }
     DYNPAR_FUNCTION unsigned num_threads() const { return 1; }
     DYNPAR_FUNCTION dimensions thread_index() const { return dimensions(0, 0, 0); }
@@ -42,7 +44,7 @@ public:
     DYNPAR_FUNCTION T* shared(std::size_t count) {
         static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
 #if DYNPAR_ON_DEVICE
-        const unsigned room = details_ == 0 ? 0 : at<launch_details>(details_)->shared_bytes;
+        const unsigned room = has_details() ? at<launch_details>(details_)->shared_bytes : 0;
         if (count > (room - shared_used_) / sizeof(T)) {
             fail(operation::shared, status::shared_memory_exceeded);
             return nullptr;

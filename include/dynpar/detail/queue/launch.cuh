@@ -50,6 +50,12 @@ __device__ inline bool is_simple_on_warp(const shape& s, unsigned most_threads) 
                                     : s.malleable && engine().malleable_threads > 1 && engine().malleable_threads <= warp_size;
 }
 
+/// Whether it is one block for a worker block, likewise.
+__device__ inline bool is_simple_on_block(const shape& s, unsigned most_threads) {
+    if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
+    return s.shared_bytes == 0 && !s.malleable && s.threads.x > warp_size && s.threads.x <= min(most_threads, engine().block_threads);
+}
+
 /// Whether a task says all that there is to say of a shape, but for the number of blocks.
 __device__ inline bool needs_no_details(const shape& s) {
     return s.shared_bytes == 0 && (s.malleable || (s.threads.y == 1 && s.threads.z == 1));
@@ -68,6 +74,7 @@ struct launch_request {
     arena_index details;         // of its grid, 0 if there are none
     bool bad_pointer;            // among the arguments
     bool in_stream;
+    bool on_worker_block;        // the block that calls
     arena_index stream;
     unsigned most_threads;       // that the kernel can have in a block
     text kernel;                 // its name
@@ -103,6 +110,55 @@ __device__ __noinline__ inline void trace_request(launch_request& request, const
     if (request.in_trace()) write_launch(engine().trace_records[request.trace_id], keep_name_once(request.kernel), &launch);
 }
 
+/// Writes a child of one block into its place in the trace; its details, with nothing in them.
+__device__ inline arena_index put_child(std::uint32_t id, text kernel, std::uint32_t caller, std::uint32_t depth, std::uint32_t threads,
+                                        bool malleable) {
+    constexpr std::uint32_t none = dynpar::grid_record::none;
+    device_trace_record fresh{};
+    fresh.name = name_key(kernel);
+    fresh.begun = dynpar::grid_record::never;
+    fresh.parent = caller;
+    fresh.continues = fresh.stream = fresh.processor = none;
+    fresh.depth = depth;
+    fresh.status = status::success;
+    fresh.shape = shape(1, threads);
+    fresh.shape.malleable = malleable;
+    fresh.launched = device_nanoseconds();
+    copy_task(engine().trace_records[id], fresh);
+    return traced_details + id * traced_details_units;
+}
+
+/// As `trace_child`, whatever there is to be done first. `takes_batch`: the caller has found all of a batch used.
+__device__ __noinline__ inline arena_index trace_child_slowly(const char* name, unsigned name_length, arena_index parent,
+                                                              std::uint32_t depth, std::uint32_t threads, bool malleable,
+                                                              bool takes_batch) {
+    const text kernel{name, name_length};
+    if (takes_batch) take_trace_batch();
+    keep_name_once(kernel);
+    const std::uint32_t caller = trace_id_of(parent);
+    const std::uint32_t id = take_trace_id(caller != dynpar::grid_record::none);
+    return id != dynpar::grid_record::none ? put_child(id, kernel, caller, depth, threads, malleable) : 0;
+}
+
+/// The details of a child of one block that needs none but for the trace: its place there, with nothing in it; 0 if there is none for it.
+/// Its calls are its last deeds, so that it writes nothing to the stack: see wide_block::launch_simply.
+__device__ __noinline__ inline arena_index trace_child(const char* name, unsigned name_length, arena_index parent, std::uint32_t depth,
+                                                       std::uint32_t threads, bool malleable) {
+    const text kernel{name, name_length};
+    unsigned& batch = this_block().gang.trace_batch;
+    bool takes_batch = false;
+    if (parent != 0 && parent < engine().arena_begin && is_named(kernel) && trace_batch::used(look_in_block(batch)) < trace_batch::size) {
+        const unsigned found = atomicAdd(&batch, 1u);
+        const std::uint32_t id = trace_batch::first(found) + trace_batch::used(found);
+        takes_batch = trace_batch::used(found) == trace_batch::size;
+        if (trace_batch::used(found) < trace_batch::size) {
+            if (id >= engine().trace_capacity) return 0;
+            return put_child(id, kernel, trace_id_of(parent), depth, threads, malleable);
+        }
+    }
+    return trace_child_slowly(name, name_length, parent, depth, threads, malleable, takes_batch);
+}
+
 /// Notes a launch that failed.
 __device__ __noinline__ inline status lose(const launch_request& request, const shape& s, status why) {
 #if !DYNPAR_NO_TRACE
@@ -129,7 +185,7 @@ __device__ __noinline__ inline status admit(launch_request& request, const shape
     if (why != status::success) return lose(request, s, why);
     const unsigned long long blocks = s.blocks.count();
     request.choice = choose_width(s);
-    request.open_to_others = request.in_stream || is_open_to_others(request.choice.width, blocks);
+    request.open_to_others = request.in_stream || is_open_to_others(request.choice.width, blocks, request.on_worker_block);
     const bool says_more = blocks > 1 || !request.fits() || !needs_no_details(s);
     request.needs_details = says_more || request.in_trace();
     request.needs_record = request.in_stream || blocks > 1 || !request.fits() || (says_more && !request.in_trace());
@@ -200,6 +256,21 @@ __device__ __noinline__ bool push_child_spilled(arena_index& own, arena_index gr
     return task.grid != 0 && push_spilled<Task>(task);
 }
 
+/// A block task that a block on this worker block launches, and which counts on `own` if that is there, else on `grid`: nobody else can see
+/// it before that block returns or waits.
+__device__ __noinline__ inline bool push_child_of_worker_block(arena_index& own, arena_index grid, unsigned depth, wide_task task) {
+    gang_state& gang = this_block().gang;
+    bool pushed = false;
+    with_block_lock(gang.lock, [&] {
+        const arena_index there = look(own);
+        task.grid = there != 0 ? there : grid;
+        pushed = push_block_task_on_stack(task);
+    });
+    if (pushed) return true;
+    task.grid = ensure_shared_record(own, grid, depth);  // among the spilled tasks nobody points it to a record that is made later
+    return task.grid != 0 && push_here(task);
+}
+
 /// A child grid of one block, which counts on `grid`, or on the record `own` of a wide block that launches it, if there is one.
 __device__ inline bool launch_without_record(const launch_request& request, const shape& s, arena_index grid,
                                                           arena_index* own) {
@@ -211,6 +282,7 @@ __device__ inline bool launch_without_record(const launch_request& request, cons
     }
     const arena_index there = own != nullptr ? look(*own) : 0;
     task.grid = there != 0 ? there : grid;
+    if (request.choice.width == info::on_block) return push_child_of_worker_block(*own, grid, request.depth - 1, task);
     if (push(task)) return true;
     return own != nullptr ? push_child_spilled(*own, grid, request.info & info::depth_mask, task) : push_spilled(task);
 }
@@ -268,6 +340,7 @@ __device__ inline launch_request make_request(const payload_of<Kernel, Args...>&
     request.details = details;
     request.bad_pointer = bad_pointer;
     request.in_stream = false;
+    request.on_worker_block = false;
     request.stream = 0;
     request.most_threads = most_threads<Kernel>();
     request.kernel = kernel_name<Kernel>();

@@ -41,7 +41,7 @@ __device__ inline Task& slot(std::uint32_t place) {
     return own_stack<Task>::slots()[place % own_stack<Task>::capacity];
 }
 
-/// 16 bytes at a time: what the memory system likes best.
+/// 16 bytes at a time, all that is copied here is so aligned: what the memory system likes best.
 template <class Task>
 __device__ inline void copy_task(Task& to, const Task& from) {
     const uint4* source = reinterpret_cast<const uint4*>(&from);
@@ -102,16 +102,21 @@ __device__ inline void with_block_lock_as_warp(unsigned& lock, Critical critical
     __syncwarp();
 }
 
+/// A place on the top of the stack, to be filled at once; null if it is full.
+template <class Task>
+__device__ inline Task* reserve() {
+    const std::uint32_t place = atomicAdd(&own_stack<Task>::top(), 1u);
+    if (place - own_stack<Task>::bottom() < own_stack<Task>::capacity) return &slot<Task>(place);
+    atomicSub(&own_stack<Task>::top(), 1u);
+    return nullptr;
+}
+
 /// False if the stack is full.
 template <class Task>
 __device__ inline bool push(const Task& task) {
-    const std::uint32_t place = atomicAdd(&own_stack<Task>::top(), 1u);
-    if (place - own_stack<Task>::bottom() < own_stack<Task>::capacity) {
-        copy_task(slot<Task>(place), task);
-        return true;
-    }
-    atomicSub(&own_stack<Task>::top(), 1u);
-    return false;
+    Task* const place = reserve<Task>();
+    if (place != nullptr) copy_task(*place, task);
+    return place != nullptr;
 }
 
 // ---- Spilling: chunks of tasks in the arena, chained
@@ -211,15 +216,35 @@ __device__ inline std::uint32_t block_tasks_on_stack() {
 }
 __device__ inline bool has_block_tasks() { return block_tasks_on_stack() != 0 || look_in_block(this_block().gang.spilled) != 0; }
 
+/// Under the lock. False if the stack is full.
+__device__ inline bool push_block_task_on_stack(const wide_task& task) {
+    gang_state& gang = this_block().gang;
+    const std::uint32_t top = look_in_block(gang.top);
+    if (top - look_in_block(gang.bottom) >= block_stack_capacity) return false;
+    copy_task(block_task_slot(top), task);
+    put_in_block(gang.top, top + 1);
+    return true;
+}
+
+/// By a block that all warps of the worker block run: a place for a task that nobody looks at before that block returns or waits. Null if
+/// the stack is full.
+__device__ inline wide_task* reserve_block_task() {
+    gang_state& gang = this_block().gang;
+    wide_task* place = nullptr;
+    with_block_lock(gang.lock, [&] {
+        const std::uint32_t top = look_in_block(gang.top);
+        if (top - look_in_block(gang.bottom) < block_stack_capacity) {
+            place = &block_task_slot(top);
+            put_in_block(gang.top, top + 1);
+        }
+    });
+    return place;
+}
+
 /// Under the lock. False if there is no memory.
 __device__ inline bool push_block_task(const wide_task& task) {
     gang_state& gang = this_block().gang;
-    const std::uint32_t top = look_in_block(gang.top);
-    if (top - look_in_block(gang.bottom) < block_stack_capacity) {
-        copy_task(block_task_slot(top), task);
-        put_in_block(gang.top, top + 1);
-        return true;
-    }
+    if (push_block_task_on_stack(task)) return true;
     arena_index head = look_in_block(gang.spilled);
     const bool pushed = push_to_chunk(head, task);
     put_in_block(gang.spilled, head);

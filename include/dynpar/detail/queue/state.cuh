@@ -214,6 +214,7 @@ struct noted_kernels {
 struct gang_state {
     unsigned lock;             // of the stack, the candidate and the block's continuations
     std::uint32_t bottom, top; // of the stack of block tasks, a ring of a fixed capacity in device memory
+    std::uint32_t base;        // what the block that runs has launched lies from here upwards, before its first wait()
     arena_index spilled;       // chunks that did not fit
     unsigned has_candidate;
     unsigned depth;            // of the candidate

@@ -31,6 +31,7 @@ struct block_outcome {
 namespace info {
 inline constexpr std::uint32_t depth_mask = (1u << 24) - 1;   // deeper than 2^24 - 1 no grid can nest
 inline constexpr unsigned launcher_shift = 24;                // lane tasks: the lane that launched it
+inline constexpr std::uint32_t bare = 1u << 26;               // wide tasks: `details` is a place in the trace, with nothing in it
 inline constexpr std::uint32_t owner = 1u << 29;              // `grid` is this grid's own record, not an ancestor's
 inline constexpr std::uint32_t one_of_several = 1u << 30;     // one of several blocks of its grid
 inline constexpr unsigned width_shift = 24;                   // wide tasks: who runs it

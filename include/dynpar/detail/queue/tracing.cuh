@@ -16,6 +16,12 @@ __device__ inline std::uint32_t trace_id_of(arena_index details) {
     return at<launch_details>(details)->trace_id;
 }
 
+/// The one thread of a worker block that has found all of a batch used.
+__device__ __noinline__ inline void take_trace_batch() {
+    atomicAdd(&engine().trace->wanted, static_cast<unsigned long long>(trace_batch::size));
+    put_in_block(this_block().gang.trace_batch, trace_batch::word(atomicAdd(&engine().control->trace_batches, 1u)));
+}
+
 /// A number for a grid; none where the trace is full, or where the grid may have none: then it is only counted. A worker block takes
 /// numbers by the batch.
 __device__ __noinline__ inline std::uint32_t take_trace_id(bool may_have_one) {
@@ -32,10 +38,7 @@ __device__ __noinline__ inline std::uint32_t take_trace_id(bool may_have_one) {
             const std::uint32_t id = trace_batch::first(found) + trace_batch::used(found);
             return id < engine().trace_capacity ? id : dynpar::grid_record::none;
         }
-        if (trace_batch::used(found) == trace_batch::size) {
-            atomicAdd(&trace.wanted, static_cast<unsigned long long>(trace_batch::size));
-            put_in_block(batch, trace_batch::word(atomicAdd(&engine().control->trace_batches, 1u)));
-        }
+        if (trace_batch::used(found) == trace_batch::size) take_trace_batch();
     }
 }
 
@@ -50,12 +53,13 @@ __device__ inline void give_back_trace_ids() {
 }
 
 /// Makes a kernel's name known to the host, where this warp has not just done so.
+__device__ inline bool is_named(text kernel) {
+    return look_in_block(this_warp().named) == static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin));
+}
 __device__ inline unsigned long long keep_name_once(text kernel) {
-    unsigned& named = this_warp().named;
-    const unsigned key = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin));
-    if (look_in_block(named) != key) {
+    if (!is_named(kernel)) {
         keep_name(*engine().trace, kernel);
-        put_in_block(named, key);
+        put_in_block(this_warp().named, static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin)));
     }
     return name_key(kernel);
 }

@@ -124,6 +124,7 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
         if (gang.own_accounted < 2) {
             point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
             point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
+            point_block_tasks_to_own(grid, own);
         }
         fence();
         sync_block();

@@ -15,14 +15,16 @@ public:
     DYNPAR_FUNCTION wide_block(const wide_task& task, std::uint32_t rank, unsigned thread_rank, text kernel)
         : block_interface(task.grid, task.info, task.details, rank, kernel), size_(task.size), thread_rank_(thread_rank) {}
 
+    static constexpr bool is_wide = true;
+
     DYNPAR_FUNCTION unsigned thread_rank() const { return thread_rank_; }
     DYNPAR_FUNCTION unsigned num_threads() const { return size_.threads(); }
     DYNPAR_FUNCTION dimensions thread_index() const {
-        return details_ == 0 ? dimensions(thread_rank_, 0, 0) : dim_threads().index_of(thread_rank_);
+        return has_details() ? dim_threads().index_of(thread_rank_) : dimensions(thread_rank_, 0, 0);
     }
     DYNPAR_FUNCTION dimensions dim_threads() const {
 #if DYNPAR_ON_DEVICE
-        if (details_ != 0) return at<launch_details>(details_)->threads;
+        if (has_details()) return at<launch_details>(details_)->threads;
 #endif
         return dimensions(num_threads());
     }
@@ -108,7 +110,51 @@ private:
         ++launched_;
         return true;
     }
+    /// A grid of one block of which a task says all, and which the kernels' own way is not for: it is traced, or for worker blocks. False if
+    /// this one is not for it either. As few values as can be live across a call: those are written to the stack of a single thread, and
+    /// 4 bytes of it take a line of the first-level cache.
+    template <class Kernel, class... Args>
+    static __device__ __noinline__ bool launch_simply(wide_arguments arguments, std::uint32_t threads, bool malleable, arena_index grid,
+                                                      std::uint32_t task_info, arena_index details) {
+        const std::uint32_t size = malleable ? min(threads, engine().malleable_threads) : threads;
+        const bool on_worker_block = (task_info & info::width_mask) == info::on_block;
+        if ((task_info & info::depth_mask) >= engine().nesting_depth || (size > warp_size && !on_worker_block)) return false;
+        // Nobody looks at the place before the block returns or waits.
+        wide_task* const place = size > warp_size ? reserve_block_task() : reserve<wide_task>();
+        if (place == nullptr) return false;
+        std::uint32_t child_info = (task_info & (info::depth_mask | info::traced)) + 1;
+        arena_index child_details = 0;
+#if !DYNPAR_NO_TRACE
+        if ((task_info & info::traced) != 0) {
+            child_details = trace_child(kernel_name<Kernel>().begin, kernel_name<Kernel>().length, details,
+                                        (task_info & info::depth_mask) + 1, threads, malleable);
+            child_info |= info::bare;
+        }
+#endif
+        const arena_index own = look(on_worker_block ? this_block().gang.own : this_warp().own);
+        wide_task task{};
+        task.entry = size == 1 ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
+                               : &entry_points<Kernel, Args...>::wide;
+        task.grid = own != 0 ? own : grid;
+        task.info = child_info | (size == 1 ? info::on_lane : size <= warp_size ? info::on_warp : info::on_block);
+        task.size = block_size(size);
+        task.details = child_details;
+        task.last = 1;
+        task.arguments = arguments;
+        copy_task(*place, task);
+        return true;
+    }
+    __device__ void count_launch() { ++launched_; }
+    /// A child that others may run before this block returns is counted at once; on which record, 0 if there is no memory.
+    static __device__ arena_index count_open_child(arena_index& own, unsigned& accounted, arena_index grid, std::uint32_t depth) {
+        const arena_index mine = ensure_shared_record(own, grid, depth);
+        if (mine == 0) return 0;
+        atomicMax(&accounted, 1u);
+        atomicAdd(&at<grid_record>(mine)->pending, 1);
+        return mine;
+    }
     __device__ status launch_child(launch_request& request, const shape& s) {
+        request.on_worker_block = !is_on_warp();
         if (const status why = admit(request, s); why != status::success) return why;
         const arena_index mine = request.open_to_others ? counting_record() : request.needs_record ? ensure_own() : grid_;
         const status result = launch_admitted(request, s, mine, &own());
@@ -116,14 +162,10 @@ private:
         return result;
     }
     __device__ arena_index counting_record() {
-        const arena_index mine = ensure_own();
-        if (mine == 0) return 0;
         unsigned& accounted = is_on_warp() ? this_warp().own_accounted : this_block().gang.own_accounted;
-        atomicMax(&accounted, 1u);
-        atomicAdd(&at<grid_record>(mine)->pending, 1);
-        return mine;
+        return count_open_child(own(), accounted, grid_, depth());
     }
-    /// The same, for the first of the block's threads that asks.
+    /// A continuation into the record that only this block knows, for the first of the block's threads that asks.
     __device__ bool continue_simply(const simple_continuation& simple) {
         if (continues_slowly() || !is_on_warp() || ensure_own() == 0) return false;
         bool is_first = false;

@@ -98,6 +98,7 @@ __device__ inline void run_candidate() {
     // What ran below is kept in registers: of the task one word in each of the first threads.
     std::uint32_t outer_word = 0;
     const arena_index outer_own = gang.own;
+    const std::uint32_t outer_base = gang.base;
     const unsigned outer_accounted = gang.own_accounted;
     unsigned char* const outer_shared_memory = gang.shared_memory;
     const int outer_depth = warp.depth;
@@ -112,14 +113,18 @@ __device__ inline void run_candidate() {
                 find_shared_memory(bytes, kernels_shared_memory(), shared_memory_in_use ? 0 : engine().shared_bytes, borrowed);
         }
         gang.own = 0;
+        gang.base = look_in_block(gang.top);
         gang.own_accounted = 0;
         gang.launched = 0;
         put_in_block(gang.has_candidate, 0u);
         put_in_block(gang.ready, 0u);
-        if ((task.info & info::traced) != 0) stamp_begin(task.details, task.info, task.first);
     }
     const frame_guard<true> frame;
     sync_block();
+    // The last warp has least to do.
+    const bool stamps = threadIdx.x == blockDim.x - 1 && (task.info & info::traced) != 0;
+    if (stamps) stamp_begin(task.details, task.info, task.first);
+    __syncwarp();
     if (lane_rank() == 0) {
         ++warp.level;
         if (threadIdx.x == 0 && task.first == 0) ++warp.grids;
@@ -130,12 +135,14 @@ __device__ inline void run_candidate() {
     for (meeting why = meet_block(returned); why != returned; why = meet_block(returned)) {
         if (why == waiting) wait_on_block(task.grid, task.info & info::depth_mask, launched, false);
     }
-    if ((task.info & info::traced) != 0 && threadIdx.x == 0) stamp_end(task.details, task.info);
+    if (stamps) stamp_end(task.details, task.info);
+    __syncwarp();
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
     if (gang.own != 0 && gang.own_accounted < 2) {
         point_to_own<lane_task>(warp.lane_base, warp.lane_top, task.grid, gang.own);
         point_to_own<wide_task>(warp.wide_base, warp.wide_top, task.grid, gang.own);
+        point_block_tasks_to_own(task.grid, gang.own);
     }
     sync_block();
     if (threadIdx.x == 0) {
@@ -143,6 +150,7 @@ __device__ inline void run_candidate() {
         const count_change mine = settle_wide(task.grid, task.info, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
         if (mine.grid != 0) retire(mine.grid, mine.change);
         gang.own = outer_own;
+        gang.base = within(outer_base, look_in_block(gang.bottom), look_in_block(gang.top));
         gang.own_accounted = outer_accounted;
         gang.shared_memory = outer_shared_memory;
         gang.launched = 0;
