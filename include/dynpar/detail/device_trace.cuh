@@ -44,6 +44,9 @@ struct alignas(16) device_trace_record {
     bool frees_scratch;  // by a tail launch of its own, which is a pending launch as well
     dynpar::shape shape;
 };
+static_assert(offsetof(device_trace_record, name) % 16 == 0 && offsetof(device_trace_record, launched) == offsetof(device_trace_record, name) + 8 &&
+                  offsetof(device_trace_record, begun) % 16 == 0 && offsetof(device_trace_record, ended) == offsetof(device_trace_record, begun) + 8,
+              "two by two they are written as one");
 
 /// The trace of a run, in device memory.
 struct device_trace {

@@ -21,6 +21,7 @@ struct frame_guard {
     unsigned own_accounted, own_continued;
     unsigned char* shared_memory;
     std::uint32_t word;  // of the task that runs below
+    unsigned long long begun_at;
 
     /// All lanes together, after what is to run has been popped.
     __device__ frame_guard() {
@@ -33,6 +34,7 @@ struct frame_guard {
             own_continued = warp.own_continued;
             shared_memory = warp.shared_memory;
             if (lane_rank() < task_words) word = word_of(warp.current, lane_rank());
+            begun_at = warp.begun_at;
             __syncwarp();
         }
         if (lane_rank() == 0) {
@@ -50,6 +52,7 @@ struct frame_guard {
             __syncwarp();
             if (lane_rank() < task_words) word_of(warp.current, lane_rank()) = word;
             if (lane_rank() == 0) {
+                warp.begun_at = begun_at;
                 // What lay below has perhaps been given away or brought down in the meantime.
                 warp.lane_base = within(lane_base, warp.lane_bottom, warp.lane_top);
                 warp.wide_base = within(wide_base, warp.wide_bottom, warp.wide_top);

@@ -111,11 +111,11 @@ __device__ __noinline__ inline void trace_request(launch_request& request, const
 }
 
 /// Writes a child of one block into its place in the trace; its details, with nothing in them.
-__device__ inline arena_index put_child(std::uint32_t id, text kernel, std::uint32_t caller, std::uint32_t depth, std::uint32_t threads,
-                                        bool malleable) {
+__device__ __noinline__ inline arena_index put_child(std::uint32_t id, unsigned long long name, std::uint32_t caller, std::uint32_t depth,
+                                                     std::uint32_t threads, bool malleable) {
     constexpr std::uint32_t none = dynpar::grid_record::none;
     device_trace_record fresh{};
-    fresh.name = name_key(kernel);
+    fresh.name = name;
     fresh.begun = dynpar::grid_record::never;
     fresh.parent = caller;
     fresh.continues = fresh.stream = fresh.processor = none;
@@ -128,35 +128,47 @@ __device__ inline arena_index put_child(std::uint32_t id, text kernel, std::uint
     return traced_details + id * traced_details_units;
 }
 
-/// As `trace_child`, whatever there is to be done first. `takes_batch`: the caller has found all of a batch used.
-__device__ __noinline__ inline arena_index trace_child_slowly(const char* name, unsigned name_length, arena_index parent,
-                                                              std::uint32_t depth, std::uint32_t threads, bool malleable,
-                                                              bool takes_batch) {
+/// Likewise, with a number that it takes. `takes_batch`: the caller has found all of a batch used.
+__device__ __noinline__ inline arena_index put_new_child(const char* name, unsigned name_length, arena_index parent, std::uint32_t depth,
+                                                         std::uint32_t threads, bool malleable, bool takes_batch) {
     const text kernel{name, name_length};
     if (takes_batch) take_trace_batch();
     keep_name_once(kernel);
     const std::uint32_t caller = trace_id_of(parent);
     const std::uint32_t id = take_trace_id(caller != dynpar::grid_record::none);
-    return id != dynpar::grid_record::none ? put_child(id, kernel, caller, depth, threads, malleable) : 0;
+    return id != dynpar::grid_record::none ? put_child(id, name_key(kernel), caller, depth, threads, malleable) : 0;
 }
 
 /// The details of a child of one block that needs none but for the trace: its place there, with nothing in it; 0 if there is none for it.
-/// Its calls are its last deeds, so that it writes nothing to the stack: see wide_block::launch_simply.
-__device__ __noinline__ inline arena_index trace_child(const char* name, unsigned name_length, arena_index parent, std::uint32_t depth,
-                                                       std::uint32_t threads, bool malleable) {
-    const text kernel{name, name_length};
-    unsigned& batch = this_block().gang.trace_batch;
+/// Where the block that launches it is on a worker block, the last warp writes the record, since all warps wait for the thread that
+/// launches.
+__device__ inline arena_index trace_child(text kernel, arena_index parent, std::uint32_t depth, std::uint32_t threads, bool malleable,
+                                          bool on_worker_block) {
+    gang_state& gang = this_block().gang;
     bool takes_batch = false;
-    if (parent != 0 && parent < engine().arena_begin && is_named(kernel) && trace_batch::used(look_in_block(batch)) < trace_batch::size) {
-        const unsigned found = atomicAdd(&batch, 1u);
+    if (parent != 0 && parent < engine().arena_begin && is_named(kernel) &&
+        trace_batch::used(look_in_block(gang.trace_batch)) < trace_batch::size) {
+        const unsigned found = atomicAdd(&gang.trace_batch, 1u);
         const std::uint32_t id = trace_batch::first(found) + trace_batch::used(found);
         takes_batch = trace_batch::used(found) == trace_batch::size;
         if (trace_batch::used(found) < trace_batch::size) {
             if (id >= engine().trace_capacity) return 0;
-            return put_child(id, kernel, trace_id_of(parent), depth, threads, malleable);
+            const unsigned number = on_worker_block ? atomicAdd(&gang.traced_count, 1u) : traced_child::most;
+            if (number >= traced_child::most) return put_child(id, name_key(kernel), trace_id_of(parent), depth, threads, malleable);
+            device_trace_record& record = engine().trace_records[id];
+            *reinterpret_cast<ulonglong2*>(&record.begun) = make_ulonglong2(dynpar::grid_record::never, 0);
+            record.processor = dynpar::grid_record::none;
+            record.parent = trace_id_of(parent);  // its continuations look for it
+            traced_child& child = gang.traced_children[number];
+            child.name = name_key(kernel);
+            child.id = id;
+            child.depth = depth;
+            child.threads = threads | (malleable ? traced_child::malleable : 0u);
+            child.launched = device_nanoseconds();
+            return traced_details + id * traced_details_units;
         }
     }
-    return trace_child_slowly(name, name_length, parent, depth, threads, malleable, takes_batch);
+    return put_new_child(kernel.begin, kernel.length, parent, depth, threads, malleable, takes_batch);
 }
 
 /// Notes a launch that failed.

@@ -73,7 +73,7 @@ enum stop_reason : unsigned { not_stopped, no_memory, deadline_passed };
 /// Numbers of grids in the trace, as a worker block takes them: which batch, and how many of it are used. All threads of a worker block may
 /// count at once, and in vain.
 struct trace_batch {
-    static constexpr unsigned size = 32;
+    static constexpr unsigned size = 64;
     static constexpr unsigned used_bits = 11;
 
     static DYNPAR_FUNCTION constexpr unsigned word(unsigned batch) { return batch << used_bits; }
@@ -180,6 +180,7 @@ struct warp_state {
     unsigned own_continued;              // it has a continuation
     unsigned char* shared_memory;        // of the wide block
     wide_task current;                   // likewise
+    unsigned long long begun_at;         // when it began, in a traced run
 
     int free_records;  // at hand; a depth-first walk takes hundreds on its way down and gives them back on its way up
     int free_pieces;   // likewise, of 256 bytes
@@ -191,13 +192,24 @@ struct warp_state {
     int deferred;
     unsigned keeps_share;  // the share's number when this warp put off the return of a block of it; 0: it has told it since
 
-    unsigned named;       // of the last name that this warp has seen into the trace: the lower half of its address
 
     unsigned long long ticket;
     unsigned has_ticket;
     unsigned deepest;
     unsigned deepest_wait;  // plus one
     unsigned long long grids;
+};
+
+/// A grid that a block on this worker block has launched and that is not in the trace yet but for when it runs: who launches is waited for,
+/// so another warp writes the rest when the block has returned.
+struct traced_child {
+    unsigned long long name;
+    unsigned long long launched;
+    std::uint32_t id;
+    std::uint32_t depth;
+    std::uint32_t threads;  // as the shape has them, and whether it is malleable
+    static constexpr std::uint32_t malleable = 1u << 31;
+    static constexpr unsigned most = 8;  // at a time; more are written by who launches
 };
 
 /// Kernels whose begin a worker block has told the host of, and at which depths.
@@ -242,6 +254,9 @@ struct gang_state {
     wide_task share;
 
     unsigned trace_batch;      // see trace_batch
+    unsigned named;            // of the last name that this worker block has seen into the trace: the lower half of its address
+    unsigned traced_count;     // of traced_children; may be more than there is room for
+    alignas(16) traced_child traced_children[traced_child::most];
     noted_kernels noted;
 
     // What one idle warp has read for all: thousands of warps that read one place of device memory wait for each other.

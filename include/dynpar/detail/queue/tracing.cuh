@@ -52,39 +52,51 @@ __device__ inline void give_back_trace_ids() {
     if (used < trace_batch::size) atomicAdd(&engine().trace->wanted, 0ull - (trace_batch::size - used));
 }
 
-/// Makes a kernel's name known to the host, where this warp has not just done so.
+/// Makes a kernel's name known to the host, where this worker block has not just done so.
 __device__ inline bool is_named(text kernel) {
-    return look_in_block(this_warp().named) == static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin));
+    return look_in_block(this_block().gang.named) == static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin));
 }
 __device__ inline unsigned long long keep_name_once(text kernel) {
     if (!is_named(kernel)) {
         keep_name(*engine().trace, kernel);
-        put_in_block(this_warp().named, static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin)));
+        put_in_block(this_block().gang.named, static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin)));
     }
     return name_key(kernel);
 }
 
-/// One thread of a block that begins, or whose last thread has returned, in a traced run.
-__device__ __noinline__ inline void stamp_begin(arena_index details, std::uint32_t task_info, std::uint32_t rank) {
+/// One thread, in a traced run: a block of that grid has run from `begun` until now.
+__device__ __noinline__ inline void stamp(arena_index details, std::uint32_t task_info, std::uint32_t rank, unsigned long long begun) {
     const std::uint32_t id = trace_id_of(details);
     if (id == dynpar::grid_record::none) return;
     device_trace_record& record = engine().trace_records[id];
+    const unsigned long long ended = device_nanoseconds();
     if ((task_info & info::one_of_several) != 0) {
-        atomicMin(&record.begun, device_nanoseconds());
+        atomicMin(&record.begun, begun);
+        atomicMax(&record.ended, ended);
     } else {
-        record.begun = device_nanoseconds();
+        *reinterpret_cast<ulonglong2*>(&record.begun) = make_ulonglong2(begun, ended);
     }
     if (rank == 0) record.processor = multiprocessor();
 }
-__device__ __noinline__ inline void stamp_end(arena_index details, std::uint32_t task_info) {
-    const std::uint32_t id = trace_id_of(details);
-    if (id == dynpar::grid_record::none) return;
-    device_trace_record& record = engine().trace_records[id];
-    if ((task_info & info::one_of_several) != 0) {
-        atomicMax(&record.ended, device_nanoseconds());
-    } else {
-        record.ended = device_nanoseconds();
+
+/// All lanes of a warp: writes what the block that has returned, or blocks below it, have launched.
+__device__ __noinline__ inline void write_traced_children() {
+    gang_state& gang = this_block().gang;
+    const unsigned count = min(look_in_block(gang.traced_count), traced_child::most);
+    if (lane_rank() < count) {
+        const traced_child& child = gang.traced_children[lane_rank()];
+        device_trace_record& record = engine().trace_records[child.id];
+        *reinterpret_cast<ulonglong2*>(&record.name) = make_ulonglong2(child.name, child.launched);
+        record.continues = record.stream = dynpar::grid_record::none;
+        record.depth = child.depth;
+        record.status = status::success;
+        record.frees_scratch = false;
+        shape s(1, child.threads & ~traced_child::malleable);
+        s.malleable = (child.threads & traced_child::malleable) != 0;
+        record.shape = s;
     }
+    __syncwarp();
+    if (lane_rank() == 0) put_in_block(gang.traced_count, 0u);
 }
 
 }  // namespace queue

@@ -122,26 +122,24 @@ private:
         // Nobody looks at the place before the block returns or waits.
         wide_task* const place = size > warp_size ? reserve_block_task() : reserve<wide_task>();
         if (place == nullptr) return false;
-        std::uint32_t child_info = (task_info & (info::depth_mask | info::traced)) + 1;
-        arena_index child_details = 0;
-#if !DYNPAR_NO_TRACE
-        if ((task_info & info::traced) != 0) {
-            child_details = trace_child(kernel_name<Kernel>().begin, kernel_name<Kernel>().length, details,
-                                        (task_info & info::depth_mask) + 1, threads, malleable);
-            child_info |= info::bare;
-        }
-#endif
+        const bool traced = DYNPAR_NO_TRACE == 0 && (task_info & info::traced) != 0;
         const arena_index own = look(on_worker_block ? this_block().gang.own : this_warp().own);
         wide_task task{};
         task.entry = size == 1 ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
                                : &entry_points<Kernel, Args...>::wide;
         task.grid = own != 0 ? own : grid;
-        task.info = child_info | (size == 1 ? info::on_lane : size <= warp_size ? info::on_warp : info::on_block);
+        task.info = ((task_info & (info::depth_mask | info::traced)) + 1) | (traced ? info::bare : 0u) |
+                    (size == 1 ? info::on_lane : size <= warp_size ? info::on_warp : info::on_block);
         task.size = block_size(size);
-        task.details = child_details;
         task.last = 1;
         task.arguments = arguments;
         copy_task(*place, task);
+#if !DYNPAR_NO_TRACE
+        if (traced) {
+            place->details = trace_child(kernel_name<Kernel>(), details, (task_info & info::depth_mask) + 1, threads, malleable,
+                                         on_worker_block);
+        }
+#endif
         return true;
     }
     __device__ void count_launch() { ++launched_; }

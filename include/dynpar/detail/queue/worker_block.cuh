@@ -121,9 +121,9 @@ __device__ inline void run_candidate() {
     }
     const frame_guard<true> frame;
     sync_block();
-    // The last warp has least to do.
-    const bool stamps = threadIdx.x == blockDim.x - 1 && (task.info & info::traced) != 0;
-    if (stamps) stamp_begin(task.details, task.info, task.first);
+    // What the trace wants to know the last warp sees to, which has least to do. The frame has kept when it itself began something.
+    const bool traces = threadIdx.x / warp_size == blockDim.x / warp_size - 1 && (task.info & info::traced) != 0;
+    if (traces && lane_rank() == 0) warp.begun_at = device_nanoseconds();
     __syncwarp();
     if (lane_rank() == 0) {
         ++warp.level;
@@ -135,8 +135,6 @@ __device__ inline void run_candidate() {
     for (meeting why = meet_block(returned); why != returned; why = meet_block(returned)) {
         if (why == waiting) wait_on_block(task.grid, task.info & info::depth_mask, launched, false);
     }
-    if (stamps) stamp_end(task.details, task.info);
-    __syncwarp();
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
     if (gang.own != 0 && gang.own_accounted < 2) {
@@ -144,7 +142,13 @@ __device__ inline void run_candidate() {
         point_to_own<wide_task>(warp.wide_base, warp.wide_top, task.grid, gang.own);
         point_block_tasks_to_own(task.grid, gang.own);
     }
+    const arena_index details = task.details;
+    const std::uint32_t task_info = task.info, rank = task.first;
     sync_block();
+    if (traces) {  // while the first thread counts
+        if (lane_rank() == 0) stamp(details, task_info, rank, warp.begun_at);
+        write_traced_children();
+    }
     if (threadIdx.x == 0) {
         return_shared_memory(task.size.shared_bytes(), borrowed);
         const count_change mine = settle_wide(task.grid, task.info, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
@@ -210,8 +214,8 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
 /// All warps of the worker block, each having found all others ready: runs the candidate, and then more. Coming together costs more than
 /// most tasks; but what the tasks launch for single warps must not pile up.
 __device__ DYNPAR_NOINLINE inline void run_on_block() {
-    constexpr unsigned most_in_a_row = 32;
-    constexpr std::uint32_t most_piled_up = 16;
+    constexpr unsigned most_in_a_row = 64;
+    constexpr std::uint32_t most_piled_up = 32;
     const warp_state& warp = this_warp();
     for (unsigned in_a_row = 1;; ++in_a_row) {
         run_candidate();
