@@ -4,6 +4,7 @@
 #include "begin.cuh"
 #include "entry_points.cuh"
 #include "launch.cuh"
+#include "tracing.cuh"
 #include "worker.cuh"
 
 #if defined(__CUDACC__)
@@ -19,7 +20,7 @@ __device__ __noinline__ inline void begin_worker_block(const engine_view& view, 
     __syncthreads();
     if (threadIdx.x == 0) {
         this_block().engine = view;
-        this_block().gang.trace_batch = trace_batch::size;  // all used
+        if (view.trace != nullptr) begin_trace(first_kernel);
         note_first_kernel(first_kernel);
     }
     __syncthreads();
@@ -83,7 +84,7 @@ __device__ inline void finish_run() {
         result.stopped = stop;
         if (device_trace* const trace = engine().trace; trace != nullptr) {
             result.traced = look(trace->wanted);
-            result.trace_places = static_cast<unsigned long long>(look(control.trace_batches)) * trace_batch::size;
+            result.trace_places = static_cast<unsigned long long>(gridDim.x + look(control.trace_batches)) * trace_batch::size;
             trace->wanted = 0;
             trace->streams = 0;
         } else {
@@ -168,7 +169,7 @@ __device__ __noinline__ inline void end_worker_block() {
     unsigned last = 0;
     if (threadIdx.x == 0) {
         add_up_counts();
-        if (engine().trace != nullptr) give_back_trace_ids();
+        if (engine().trace != nullptr) end_trace();
         fence();
         last = atomicAdd(&control.blocks_left, 1u) == gridDim.x - 1;
     }

@@ -113,7 +113,7 @@ struct run_control {
     unsigned long long grids;
     unsigned long long abandoned;
     unsigned long long begun_at;                              // by the device's clock, nanoseconds; only where there is a deadline
-    unsigned trace_batches;                                   // that were taken
+    unsigned trace_batches;                                   // that were taken, but for the first of each worker block
     unsigned begun_count;
     unsigned long long begun_kernels[run_result::most_kernels];  // where its name lies; 0: free
     unsigned long long begun_depths[run_result::most_kernels];   // a bit each

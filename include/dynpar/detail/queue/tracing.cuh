@@ -16,10 +16,17 @@ __device__ inline std::uint32_t trace_id_of(arena_index details) {
     return at<launch_details>(details)->trace_id;
 }
 
+/// One thread of a worker block, when a run begins: every worker block has a batch from the first. The first one makes the name of the
+/// run's first kernel known to the host before anything else is launched.
+__device__ inline void begin_trace(text first_kernel) {
+    this_block().gang.trace_batch = trace_batch::word(blockIdx.x);
+    if (blockIdx.x != 0) this_block().gang.named = static_cast<unsigned>(name_key(first_kernel));
+}
+
 /// The one thread of a worker block that has found all of a batch used.
 __device__ __noinline__ inline void take_trace_batch() {
     atomicAdd(&engine().trace->wanted, static_cast<unsigned long long>(trace_batch::size));
-    put_in_block(this_block().gang.trace_batch, trace_batch::word(atomicAdd(&engine().control->trace_batches, 1u)));
+    put_in_block(this_block().gang.trace_batch, trace_batch::word(gridDim.x + atomicAdd(&engine().control->trace_batches, 1u)));
 }
 
 /// A number for a grid; none where the trace is full, or where the grid may have none: then it is only counted. A worker block takes
@@ -43,23 +50,23 @@ __device__ __noinline__ inline std::uint32_t take_trace_id(bool may_have_one) {
 }
 
 /// One thread of a worker block, at the end of a run: the numbers that are left are nobody's.
-__device__ inline void give_back_trace_ids() {
+__device__ inline void end_trace() {
     const unsigned batch = look_in_block(this_block().gang.trace_batch);
     const unsigned used = min(trace_batch::used(batch), trace_batch::size);
     for (unsigned id = trace_batch::first(batch) + used; id < trace_batch::first(batch) + trace_batch::size; ++id) {
         if (id < engine().trace_capacity) engine().trace_records[id].name = device_trace_record::unused;
     }
-    if (used < trace_batch::size) atomicAdd(&engine().trace->wanted, 0ull - (trace_batch::size - used));
+    if (used != 0) atomicAdd(&engine().trace->wanted, static_cast<unsigned long long>(used));
 }
 
 /// Makes a kernel's name known to the host, where this worker block has not just done so.
 __device__ inline bool is_named(text kernel) {
-    return look_in_block(this_block().gang.named) == static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin));
+    return look_in_block(this_block().gang.named) == static_cast<unsigned>(name_key(kernel));
 }
 __device__ inline unsigned long long keep_name_once(text kernel) {
     if (!is_named(kernel)) {
         keep_name(*engine().trace, kernel);
-        put_in_block(this_block().gang.named, static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin)));
+        put_in_block(this_block().gang.named, static_cast<unsigned>(name_key(kernel)));
     }
     return name_key(kernel);
 }
