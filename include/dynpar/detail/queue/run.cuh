@@ -168,7 +168,9 @@ __device__ __noinline__ inline void end_worker_block() {
     unsigned last = 0;
     if (threadIdx.x == 0) {
         add_up_counts();
+#if !DYNPAR_NO_TRACE
         if (engine().trace != nullptr) give_back_trace_ids();
+#endif
         fence();
         last = atomicAdd(&control.blocks_left, 1u) == gridDim.x - 1;
     }
