@@ -76,7 +76,7 @@ public:
             if (!bad && (is_simple(s) || is_simple_on_warp(s, most_threads<Kernel>()) || is_simple_on_block(s, most_threads<Kernel>()))) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (Derived::template launch_simply<Kernel, Args...>(arguments, s.threads.x, s.malleable, grid_, info_, details_)) {
+                if (Derived::template launch_simply<Kernel, Args...>(arguments, s.threads.x, s.malleable, grid_, info_)) {
                     derived().count_launch();
                     return status::success;
                 }

@@ -20,7 +20,9 @@ __device__ __noinline__ inline void begin_worker_block(const engine_view& view, 
     __syncthreads();
     if (threadIdx.x == 0) {
         this_block().engine = view;
+#if !DYNPAR_NO_TRACE
         if (view.trace != nullptr) begin_trace(first_kernel);
+#endif
         note_first_kernel(first_kernel);
     }
     __syncthreads();
@@ -169,7 +171,9 @@ __device__ __noinline__ inline void end_worker_block() {
     unsigned last = 0;
     if (threadIdx.x == 0) {
         add_up_counts();
+#if !DYNPAR_NO_TRACE
         if (engine().trace != nullptr) end_trace();
+#endif
         fence();
         last = atomicAdd(&control.blocks_left, 1u) == gridDim.x - 1;
     }

@@ -42,6 +42,9 @@ inline constexpr std::uint32_t on_block = 2u << width_shift;  // all warps of a 
 inline constexpr std::uint32_t traced = 1u << 31;             // of a traced run; above every depth, so that one comparison sees both
 }  // namespace info
 
+/// Whether a task is of a traced run. Where programs cannot trace, what is done for those that are is not compiled.
+DYNPAR_FUNCTION constexpr bool is_traced(std::uint32_t task_info) { return DYNPAR_NO_TRACE == 0 && (task_info & info::traced) != 0; }
+
 /// Arguments that travel inside a task.
 struct alignas(16) lane_arguments {
     std::uint32_t word[4];

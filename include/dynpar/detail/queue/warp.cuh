@@ -49,7 +49,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank) {
             unsigned char* const mine = kernels_shared_memory() + threadIdx.x / warp_size * share;
             warp.shared_memory = find_shared_memory(task.size.shared_bytes(), mine, warp.level == 0 ? share : 0, borrowed);
         }
-        if ((task.info & info::traced) != 0) warp.begun_at = device_nanoseconds();
+        if (is_traced(task.info)) warp.begun_at = device_nanoseconds();
     }
     __syncwarp();
     unsigned launched = 0;
@@ -57,7 +57,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank) {
     for (meeting why = meet(returned); why != returned; why = meet(returned)) {
         if (why == waiting) wait_on_warp(task.grid, task.info & info::depth_mask, launched, false);
     }
-    if ((task.info & info::traced) != 0 && lane_rank() == 0) stamp(task.details, task.info, rank, warp.begun_at);
+    if (is_traced(task.info) && lane_rank() == 0) stamp(task.details, task.info, rank, warp.begun_at);
     const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));
     return_shared_memory(task.size.shared_bytes(), borrowed);
     const arena_index own = warp.own;
@@ -113,7 +113,7 @@ __device__ inline void run_wide_on_lanes(bool have, const wide_task& task, std::
     __syncwarp();
     run_round<Nested>(have, task.grid, task.info, [&] {
         const auto entry = reinterpret_cast<wide_lane_entry>(task.entry);
-        if ((task.info & info::traced) == 0) return entry(task, rank);
+        if (!is_traced(task.info)) return entry(task, rank);
         const unsigned long long begun = device_nanoseconds();
         const block_outcome outcome = entry(task, rank);
         stamp(task.details, task.info, rank, begun);

@@ -115,14 +115,14 @@ private:
     /// 4 bytes of it take a line of the first-level cache.
     template <class Kernel, class... Args>
     static __device__ __noinline__ bool launch_simply(wide_arguments arguments, std::uint32_t threads, bool malleable, arena_index grid,
-                                                      std::uint32_t task_info, arena_index details) {
+                                                      std::uint32_t task_info) {
         const std::uint32_t size = malleable ? min(threads, engine().malleable_threads) : threads;
         const bool on_worker_block = (task_info & info::width_mask) == info::on_block;
         if ((task_info & info::depth_mask) >= engine().nesting_depth || (size > warp_size && !on_worker_block)) return false;
         // Nobody looks at the place before the block returns or waits.
         wide_task* const place = size > warp_size ? reserve_block_task() : reserve<wide_task>();
         if (place == nullptr) return false;
-        const bool traced = DYNPAR_NO_TRACE == 0 && (task_info & info::traced) != 0;
+        const bool traced = is_traced(task_info);
         const arena_index own = look(on_worker_block ? this_block().gang.own : this_warp().own);
         wide_task task{};
         task.entry = size == 1 ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
@@ -136,6 +136,8 @@ private:
         copy_task(*place, task);
 #if !DYNPAR_NO_TRACE
         if (traced) {
+            // Not an argument: kernels that are not traced would hand it over as well.
+            const arena_index details = on_worker_block ? this_block().gang.current.details : this_warp().current.details;
             place->details = trace_child(kernel_name<Kernel>(), details, (task_info & info::depth_mask) + 1, threads, malleable,
                                          on_worker_block);
         }

@@ -122,7 +122,7 @@ __device__ inline void run_candidate() {
     const frame_guard<true> frame;
     sync_block();
     // What the trace wants to know the last warp sees to, which has least to do. The frame has kept when it itself began something.
-    const bool traces = threadIdx.x / warp_size == blockDim.x / warp_size - 1 && (task.info & info::traced) != 0;
+    const bool traces = threadIdx.x / warp_size == blockDim.x / warp_size - 1 && is_traced(task.info);
     if (traces && lane_rank() == 0) warp.begun_at = device_nanoseconds();
     __syncwarp();
     if (lane_rank() == 0) {
