@@ -4,6 +4,20 @@
 
 namespace queue_benchmark {
 
+namespace {
+
+/// The cut-off that makes as many parts as the engine has warps: 16 on each multiprocessor.
+unsigned a_part_for_each_warp(std::size_t count) {
+    int device = 0, multiprocessors = 0;
+    dynpar::check(cudaGetDevice(&device), "finding the device");
+    dynpar::check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+                  "asking for the number of multiprocessors");
+    return recursive_reduction::recursive_reduce_cutoff::part_of(static_cast<unsigned>(count),
+                                                                 static_cast<unsigned>(multiprocessors) * 16);
+}
+
+}  // namespace
+
 void measure_queue_reductions(table& t) {
     using namespace recursive_reduction;
     using dynpar::at_most;
@@ -36,7 +50,8 @@ void measure_queue_reductions(table& t) {
         const blocks_to_add d(most_to_add);
         const auto prepare = [&] { d.prepare(); };
         const std::pair<const char*, unsigned> cutoffs[] = {
-            {"cut-off 2^13", 1u << 13}, {"cut-off 2^14", 1u << 14}, {"cut-off 2^15", 1u << 15}};
+            {"cut-off 2^13", 1u << 13}, {"cut-off 2^14", 1u << 14}, {"cut-off 2^15", 1u << 15}, {"cut-off 2^16", 1u << 16},
+            {"a part a warp", a_part_for_each_warp(most_to_add)}};
         for (const auto& [form, cutoff] : cutoffs) {
             measure_run(
                 t, engine, work::cutoff_28, form, prepare, [&](const run_facts&) { return d.total_is_right(); }, 0,

@@ -44,9 +44,10 @@ struct alignas(16) device_trace_record {
     bool frees_scratch;  // by a tail launch of its own, which is a pending launch as well
     dynpar::shape shape;
 };
-static_assert(offsetof(device_trace_record, name) % 16 == 0 && offsetof(device_trace_record, launched) == offsetof(device_trace_record, name) + 8 &&
-                  offsetof(device_trace_record, begun) % 16 == 0 && offsetof(device_trace_record, ended) == offsetof(device_trace_record, begun) + 8,
-              "two by two they are written as one");
+// Two by two they are written as one.
+static_assert(offsetof(device_trace_record, name) % 16 == 0 && offsetof(device_trace_record, begun) % 16 == 0);
+static_assert(offsetof(device_trace_record, launched) == offsetof(device_trace_record, name) + 8);
+static_assert(offsetof(device_trace_record, ended) == offsetof(device_trace_record, begun) + 8);
 
 /// The trace of a run, in device memory.
 struct device_trace {
@@ -103,8 +104,8 @@ inline void add_grids(trace& t, const device_trace& from, const std::vector<devi
     t.clock_error = clock.error();
 }
 
-/// The records of a trace whose places were taken by several at once: the first `most` grids in the order of their launches, in which parents
-/// come before their children. They name each other by their new places.
+/// The records of a trace whose places were taken by several at once: the first `most` grids in the order of their launches, in which
+/// parents come before their children. They name each other by their new places.
 inline std::vector<device_trace_record> in_launch_order(const std::vector<device_trace_record>& records, std::size_t most) {
     std::vector<unsigned> order;
     for (unsigned i = 0; i < records.size(); ++i) {

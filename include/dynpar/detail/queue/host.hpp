@@ -243,9 +243,10 @@ public:
             }
             // What worker blocks do not need of the shared memory is first-level cache, and the scheduler lives in that. A hint: who is not
             // given it is only slower.
-            const unsigned on_each = (wanted_blocks(static_cast<unsigned>(blocks) * multiprocessors_, threads) + multiprocessors_ - 1) / multiprocessors_;
-            const std::size_t needed = std::size_t{on_each} * (bytes + shared_bytes_reserved_);
-            const std::size_t percent = std::min<std::size_t>((needed * 100 + shared_bytes_of_multiprocessor_ - 1) / shared_bytes_of_multiprocessor_, 100);
+            const unsigned wanted = wanted_blocks(static_cast<unsigned>(blocks) * multiprocessors_, threads);
+            const unsigned on_each = (wanted + multiprocessors_ - 1) / multiprocessors_;
+            const std::size_t all = shared_bytes_of_multiprocessor_;
+            const std::size_t percent = std::min<std::size_t>((on_each * (bytes + shared_bytes_reserved_) * 100 + all - 1) / all, 100);
             check(cudaFuncSetAttribute(grid, cudaFuncAttributePreferredSharedMemoryCarveout, static_cast<int>(percent)),
                   "asking for a large first-level cache");
             cache.threads = threads;

@@ -20,8 +20,8 @@ __device__ inline board_word look_at_share() { return board_word(look_in_block(t
 /// The task of the share, word by word: it is read and written by atomics only.
 __device__ inline std::uint32_t& share_word(unsigned number) { return word_of(this_block().gang.share, number); }
 
-/// One lane: takes so many blocks, and says how many were left before; 0 if none. Nobody fills the share before all have said that they have
-/// read it, so that is to be done at once.
+/// One lane: takes so many blocks, and says how many were left before; 0 if none. Nobody fills the share before all have said that they
+/// have read it, so that is to be done at once.
 __device__ inline std::uint32_t claim_share(std::uint32_t wanted) {
     return static_cast<std::uint32_t>(max(board_word(atomicSub(&this_block().gang.share_left, wanted)).left(), 0));
 }
@@ -64,8 +64,8 @@ __device__ inline bool block_tasks_at_hand() {
 }
 
 /// One lane of a warp that has nothing to run: takes more of a grid on the board, where the share is used up. Some for each of its
-/// warps, and fewer towards the end, so that all worker blocks end at about the same time; but for every warp that has nothing to do one. False if there was nothing to take, or
-/// another warp is at it. `seen` may be old.
+/// warps, and fewer towards the end, so that all worker blocks end at about the same time; but for every warp that has nothing to do
+/// one. False if there was nothing to take, or another warp is at it. `seen` may be old.
 __device__ __noinline__ inline bool fill_share(unsigned place, board_word seen) {
     gang_state& gang = this_block().gang;
     if (look_in_block(gang.share_lock) != 0 || atomicCAS(&gang.share_lock, 0u, 1u) != 0) return false;
@@ -84,7 +84,8 @@ __device__ __noinline__ inline bool fill_share(unsigned place, board_word seen) 
         if (filled) {
             constexpr unsigned details_word = offsetof(wide_task, details) / sizeof(unsigned);
             constexpr unsigned last_word = offsetof(wide_task, last) / sizeof(unsigned);
-            // The same place is the same grid as long as that is not complete, and it is not while this warp keeps a block's return to itself.
+            // The same place is the same grid as long as that is not complete, and it is not while this warp keeps a block's return to
+            // itself.
             const unsigned number = look_in_block(gang.share_number);
             if (look_in_block(share_word(details_word)) != found.details() || this_warp().keeps_share != number) {
                 wide_task task;

@@ -107,7 +107,7 @@ struct run_control {
     alignas(128) unsigned long long free_lists[size_classes][sublists];    // heads: a place, and a count of changes in the upper half
     unsigned long long free_batches;                          // of free grid records
     alignas(128) unsigned stream_lock;
-    unsigned blocks_left;                                     // worker blocks that have not ended, counted down from 0
+    unsigned blocks_left;                                     // worker blocks that have ended, in the end
     unsigned deepest;
     unsigned deepest_wait;                                    // plus one
     unsigned long long grids;
@@ -281,7 +281,9 @@ DYNPAR_FUNCTION constexpr unsigned state_bytes(unsigned block_threads) {
 // CUDA has these from compute capability 8.0 on, where they are instructions. Here they go by their names there, for all lanes.
 template <class T, class Combine>
 __device__ inline T reduce_by_shuffles(T value, Combine combine) {
-    for (unsigned distance = warp_size / 2; distance != 0; distance /= 2) value = combine(value, __shfl_xor_sync(all_lanes, value, distance));
+    for (unsigned distance = warp_size / 2; distance != 0; distance /= 2) {
+        value = combine(value, __shfl_xor_sync(all_lanes, value, distance));
+    }
     return value;
 }
 template <class T>

@@ -57,8 +57,8 @@ struct wide_task;
 using lane_entry = block_outcome (*)(arena_index grid, std::uint32_t task_info, lane_arguments arguments);
 /// Of a wide task that lanes run.
 using wide_lane_entry = block_outcome (*)(wide_task task, std::uint32_t block_rank);
-/// Of one that a warp or a worker block runs: it finds the task in shared memory, see warp_state::current. In local memory every thread would
-/// have a copy, 512 to 1,024 times 64 bytes through a first-level cache that kernels stream their data through. Returns
+/// Of one that a warp or a worker block runs: it finds the task in shared memory, see warp_state::current. In local memory every thread
+/// would have a copy, 512 to 1,024 times 64 bytes through a first-level cache that kernels stream their data through. Returns
 /// block_outcome::launched.
 using wide_entry = std::uint32_t (*)(std::uint32_t block_rank, bool on_warp);
 

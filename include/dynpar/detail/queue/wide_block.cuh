@@ -110,9 +110,9 @@ private:
         ++launched_;
         return true;
     }
-    /// A grid of one block of which a task says all, and which the kernels' own way is not for: it is traced, or for worker blocks. False if
-    /// this one is not for it either. As few values as can be live across a call: those are written to the stack of a single thread, and
-    /// 4 bytes of it take a line of the first-level cache.
+    /// A grid of one block of which a task says all, and which the kernels' own way is not for: it is traced, or for worker blocks.
+    /// False if this one is not for it either. As few values as can be live across a call: those are written to the stack of a single
+    /// thread, and 4 bytes of it take a line of the first-level cache.
     template <class Kernel, class... Args>
     static __device__ __noinline__ bool launch_simply(wide_arguments arguments, std::uint32_t threads, bool malleable, arena_index grid,
                                                       std::uint32_t task_info) {

@@ -180,7 +180,7 @@ __device__ inline bool look_around() {
                      : "l"(&engine().control->done)
                      : "memory");
 #pragma unroll
-        for (unsigned place = 0; place < board_places; ++place) put_in_block(gang.board[place], static_cast<std::uint32_t>(board[place].bits));
+        for (unsigned place = 0; place < board_places; ++place) put_in_block(gang.board[place], board[place].lower());
         const bool done = static_cast<std::uint32_t>(done_or_stop) != 0;
         if (done_or_stop != 0) put_in_block(gang.over, static_cast<unsigned>(done ? run_is_complete : run_was_stopped));
     }
