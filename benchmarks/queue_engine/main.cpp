@@ -83,7 +83,7 @@ std::vector<goal> goals_of(const table& t) {
     std::optional<double> rate;
     if (const row* r = t.find(work::tree_22_warp, by::queue_engine, "")) rate = r->tasks_per_second() * 1e-6;
     std::optional<double> cutoff;  // the best cut-off
-    for (const char* form : {"cut-off 2^13", "cut-off 2^14", "cut-off 2^15", "cut-off 2^16", "a part a warp"}) {
+    for (const char* form : {"cut-off 2^13", "cut-off 2^14", "cut-off 2^15", "cut-off 2^16", "cut-off 2^17", "a part a warp"}) {
         const std::optional<double> time = queue(work::cutoff_28, form);
         if (time && (!cutoff || *time < *cutoff)) cutoff = time;
     }
