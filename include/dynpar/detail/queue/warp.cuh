@@ -205,10 +205,9 @@ __device__ __noinline__ inline bool run_of_share() {
     }
 }
 
-/// The wide task on the top of the stack, or as many blocks of it as a warp runs at a time. Not inlined: what it keeps in registers, rounds
-/// of lane tasks would have to do without.
+/// The wide task on the top of the stack, or as many blocks of it as a warp runs at a time.
 template <bool Nested>
-__device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
+__device__ inline void run_wide(std::uint32_t available_tasks) {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     wide_task& top = slot<wide_task>(warp.wide_top - 1);

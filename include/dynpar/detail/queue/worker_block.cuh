@@ -18,7 +18,7 @@ __device__ void run_on_block();  // below
 
 /// One lane: takes a block off the worker block's stack as what all warps run next. `deeper_than`: only a grid that may run on
 /// top of what waits here.
-__device__ inline void choose_candidate_here(int deeper_than) {
+__device__ inline void choose_candidate(int deeper_than) {
     gang_state& gang = this_block().gang;
     with_block_lock(gang.lock, [&] {
         const bool have = look_in_block(gang.has_candidate) != 0;
@@ -39,9 +39,6 @@ __device__ inline void choose_candidate_here(int deeper_than) {
         put_in_block(gang.has_candidate, 1u);
     });
 }
-
-/// The same for those who seldom need it.
-__device__ __noinline__ inline void choose_candidate(int deeper_than) { choose_candidate_here(deeper_than); }
 
 __device__ DYNPAR_NOINLINE inline unsigned all_warps() { return blockDim.x == 1024 ? all_lanes : (1u << blockDim.x / warp_size) - 1; }
 
@@ -226,7 +223,7 @@ __device__ DYNPAR_NOINLINE inline void run_on_block() {
         const bool waits = warp.depth >= 0;
         bool leaves = in_a_row == most_in_a_row || waits || piled_up > most_piled_up;
         if (threadIdx.x == 0 && !leaves) {
-            choose_candidate_here(-1);
+            choose_candidate(-1);
             leaves = look_in_block(this_block().gang.has_candidate) == 0;
         }
         const block_votes votes = vote_of_block(leaves, waits);  // also: nobody runs children before they are counted
