@@ -95,7 +95,8 @@ public:
         const unsigned bytes = host_->shared_bytes_for(threads);
         const unsigned blocks = host_->worker_blocks(cache, reinterpret_cast<const void*>(grid), threads, bytes);
         auto run = host_->begin(stream, kernel_text, s);
-        grid<<<blocks, threads, bytes, stream>>>(host_->view(*run, blocks, threads), s, payload);
+        const queue::first_grid first = host_->first(s, queue::payload_bytes<Kernel, Args...>, threads);
+        grid<<<blocks, threads, bytes, stream>>>(host_->view(*run, blocks, threads), first, payload);
         host_->launched(*run, stream, cudaGetLastError());
         return queue_handle(std::move(run));
     }

@@ -30,13 +30,13 @@ struct board_word {
     __device__ std::uint32_t lower() const { return static_cast<std::uint32_t>(bits); }
 };
 
-__device__ inline unsigned workers_of(std::uint32_t width) {
-    return gridDim.x * (width == info::on_block ? 1 : width == info::on_warp ? blockDim.x / warp_size : blockDim.x);
-}
+/// Blocks that a warp runs at a time.
+__device__ inline std::uint32_t grain_of(std::uint32_t width) { return width == info::on_lane ? warp_size : 1; }
 
-/// Whether a grid is large enough for the board: all idle workers go for it at once, and most of them in vain if it is not.
+/// Whether a grid is large enough for the board: all idle worker blocks go for it at once, and most of them in vain if it is not.
 __device__ inline bool is_for_board(std::uint32_t width, unsigned long long blocks) {
-    return blocks >= max(2u, workers_of(width) / 32) && blocks <= board_word::most_blocks;
+    const unsigned worth_it = max(2u, gridDim.x / (width == info::on_block ? 32 : 4));
+    return blocks >= worth_it * grain_of(width) && blocks <= board_word::most_blocks;
 }
 /// Whether others may run blocks of a grid before the block that launches it has returned: then it must be counted at once.
 /// What a block on a worker block launches for worker blocks stays with it that long: all warps are busy with the block.
@@ -44,19 +44,24 @@ __device__ inline bool is_open_to_others(std::uint32_t width, unsigned long long
     return (width == info::on_block && !from_worker_block) || is_for_board(width, blocks);
 }
 
-/// All blocks of a grid. False if the board is full, or the grid too small.
+/// Compares and exchanges, behind all that this thread has written, and that it has seen others write.
+__device__ inline unsigned long long exchange_behind_writes(unsigned long long& place, unsigned long long expected, unsigned long long fresh) {
+    unsigned long long found;
+    asm volatile("atom.release.gpu.global.cas.b64 %0, [%1], %2, %3;" : "=l"(found) : "l"(&place), "l"(expected), "l"(fresh) : "memory");
+    return found;
+}
+
+/// The last blocks of a grid, so many. False if the board is full.
 __device__ __noinline__ inline bool post(arena_index details, std::uint32_t width, std::uint32_t blocks) {
-    if (!is_for_board(width, blocks)) return false;
     run_control& control = *engine().control;
     const board_word fresh(details, width, blocks);
     board_word seen[board_places];
 #pragma unroll
     for (unsigned place = 0; place < board_places; ++place) seen[place] = board_word(look(control.board[place]));
-    fence();
 #pragma unroll
     for (unsigned place = 0; place < board_places; ++place) {
         while (seen[place].left() <= 0) {
-            const board_word found{atomicCAS(&control.board[place], seen[place].bits, fresh.bits)};
+            const board_word found{exchange_behind_writes(control.board[place], seen[place].bits, fresh.bits)};
             if (found.bits == seen[place].bits) return true;
             seen[place] = found;
         }
@@ -74,9 +79,15 @@ __device__ inline board_word take_posted(unsigned place, std::uint32_t blocks) {
     return found;
 }
 
-/// Puts a task where its workers find it. Where the grid has details, it lies in them already. False if there is no memory.
-__device__ __noinline__ inline bool push_wide(const wide_task& task) {
-    if (task.details != 0 && post(task.details, task.info & info::width_mask, task.last - task.first)) return true;
+/// Puts the task of a whole grid where its workers find it. Where the grid has details, it lies in them already. False if there is no
+/// memory. Of a grid on the board the first blocks stay here: a grid often goes on from its first block, and what that takes, this
+/// multiprocessor has in its instruction cache.
+__device__ __noinline__ inline bool push_wide(wide_task task) {
+    const std::uint32_t width = task.info & info::width_mask;
+    if (task.details != 0 && is_for_board(width, task.last)) {
+        const std::uint32_t kept = min(grain_of(width), task.last - 1);
+        if (post(task.details, width, task.last - kept)) task.last = kept;
+    }
     return push_here(task);
 }
 

@@ -77,8 +77,7 @@ struct count_change {
 __device__ inline count_change settle_lane(arena_index grid, std::uint32_t task_info, block_outcome outcome) {
     const int launched = static_cast<int>(outcome.launched & block_outcome::count_mask);
     arena_index own = outcome.own;
-    const bool sole_owner = (task_info & (info::owner | info::one_of_several)) == info::owner;
-    if (own == 0 && sole_owner) own = grid;
+    if (own == 0 && is_sole_owner(task_info)) own = grid;
     if (own == 0) return {launched == 1 ? 0u : grid, launched - 1};
     if ((outcome.launched & block_outcome::accounted) != 0) return {own, launched - 1};
     if (launched != 0) {  // nobody else knows the record before its children run, so no atomic
@@ -111,7 +110,7 @@ __device__ inline void settle_round(bool have, arena_index grid, std::uint32_t t
         __syncwarp();
     }
     // A fence only where somebody else may look: a block that just counts on its grid is counted later, behind a fence there.
-    const bool joins = have && (outcome.own != 0 || (task_info & (info::owner | info::one_of_several)) == info::owner);
+    const bool joins = have && (outcome.own != 0 || is_sole_owner(task_info));
     count_change mine{0, 0};
     if (have && !joins) mine = settle_lane(grid, task_info, outcome);
     const unsigned joining = __ballot_sync(all_lanes, joins);

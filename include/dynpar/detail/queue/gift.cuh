@@ -28,7 +28,7 @@ __device__ inline unsigned long long take_gift_number(ring_counters& ring) {
 }
 
 __device__ inline std::uint32_t empty_turn(unsigned long long number) {
-    return static_cast<std::uint32_t>(number / (engine().ring_mask + 1ull)) * 2;
+    return static_cast<std::uint32_t>(number >> engine().ring_shift) * 2;
 }
 
 __device__ inline void wait_until_empty(const ring_slot& gift, unsigned long long number) {
@@ -113,9 +113,17 @@ __device__ DYNPAR_NOINLINE inline void give() {
 __device__ inline void share() {
     const warp_state& warp = this_warp();
     const std::uint32_t lanes = warp.lane_top - warp.lane_bottom;
-    if (lanes < 2 && warp.wide_top == warp.wide_bottom) return;
+    const std::uint32_t wides = warp.wide_top - warp.wide_bottom;
+    if (lanes < 2 && wides == 0) return;
     bool wanted = false;
-    if (lane_rank() == 0) wanted = ring_wanted(engine().control->warp_ring);
+    if (lane_rank() == 0) {
+        wanted = lanes >= 2 || wides >= 2;
+        if (!wanted) {  // the only task, then: at least the blocks of it that this warp does not run next
+            const wide_task& only = slot<wide_task>(warp.wide_bottom);
+            wanted = only.last - only.first > grain_of(only.info & info::width_mask);
+        }
+        wanted = wanted && ring_wanted(engine().control->warp_ring);
+    }
     if (__shfl_sync(all_lanes, wanted, 0)) give();
 }
 
@@ -128,14 +136,15 @@ __device__ inline bool has_block_tasks_to_give() {
     return look_in_block(gang.has_candidate) != 0 || look(only.last) - look(only.first) > 1;
 }
 
-/// The agent, which is the first warp of a worker block: gives its oldest block tasks to hungry worker blocks.
-__device__ DYNPAR_NOINLINE inline void share_block_tasks() {
+/// The agent, which is the first warp of a worker block: gives its oldest block tasks to hungry worker blocks. False if there was nothing to
+/// give, or nobody hungry.
+__device__ DYNPAR_NOINLINE inline bool share_block_tasks() {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
     for (unsigned gifts = 0; gifts < 4; ++gifts) {
         bool wanted = false;
         if (lane == 0) wanted = has_block_tasks_to_give() && ring_wanted(engine().control->block_ring);
-        if (!__shfl_sync(all_lanes, wanted, 0)) return;
+        if (!__shfl_sync(all_lanes, wanted, 0)) return gifts != 0;
         bool given = false;
         with_block_lock_as_warp(gang.lock, [&] {
             unspill_block_tasks();
@@ -171,8 +180,9 @@ __device__ DYNPAR_NOINLINE inline void share_block_tasks() {
                 put_and_release(gift.turn, empty_turn(number) + 1);
             }
         });
-        if (!given) return;
+        if (!given) return gifts != 0;
     }
+    return true;
 }
 
 /// All lanes together: puts a gift that has come on the stack.
@@ -212,13 +222,13 @@ __device__ inline bool block_gift_is_there() {
            block_tasks_on_stack() <= block_stack_capacity - ring_slot::wide_tasks;
 }
 
-/// The agent: takes in block tasks that have come.
-__device__ DYNPAR_NOINLINE inline void accept_block_gift() {
+/// The agent: takes in block tasks that have come. False if none have.
+__device__ DYNPAR_NOINLINE inline bool accept_block_gift() {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
     bool there = false;
     if (lane == 0) there = block_gift_is_there();
-    if (!__shfl_sync(all_lanes, there, 0)) return;
+    if (!__shfl_sync(all_lanes, there, 0)) return false;
     const unsigned long long ticket = gang.ticket;
     ring_slot& gift = engine().block_slots[ticket & engine().ring_mask];
     if (lane == 0) static_cast<void>(look_and_acquire(gift.turn));
@@ -235,13 +245,33 @@ __device__ DYNPAR_NOINLINE inline void accept_block_gift() {
         gang.has_ticket = 0;
     }
     __syncwarp();
+    return true;
 }
 
-/// The agent, now and then.
-__device__ inline void exchange_block_tasks() {
+/// The agent, now and then. False if there was nothing to exchange.
+__device__ inline bool exchange_block_tasks() {
+    if (threadIdx.x >= warp_size) return false;
+    const bool accepted = accept_block_gift();
+    return share_block_tasks() || accepted;
+}
+
+/// The same after a block task. To look for a gift, and for who is hungry, takes as long as a short task: who has found nothing to do does
+/// not look again for some tasks, but if there is something to give now and was not then.
+__device__ inline void exchange_block_tasks_now_and_then() {
+    constexpr unsigned most_to_skip = 3;
     if (threadIdx.x >= warp_size) return;
-    accept_block_gift();
-    share_block_tasks();
+    gang_state& gang = this_block().gang;
+    const unsigned skip = gang.looks_to_skip;
+    const bool had_several = gang.had_several;
+    const bool has_several = block_tasks_on_stack() > 1;
+    __syncwarp();
+    const bool looks = skip == 0 || (has_several && !had_several);
+    const bool exchanged = looks && exchange_block_tasks();
+    if (lane_rank() == 0) {
+        gang.looks_to_skip = exchanged ? 0 : looks ? most_to_skip : skip - 1;
+        if (looks) gang.had_several = has_several;
+    }
+    __syncwarp();
 }
 
 }  // namespace queue

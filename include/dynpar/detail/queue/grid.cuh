@@ -122,14 +122,14 @@ __device__ inline void add_continuation(arena_index grid, arena_index place) {
     at<launch_details>(place)->link.next = atomicExch(&at<grid_record>(grid)->added, place);
 }
 
-/// A record as another multiprocessor may have left it, all but its arguments, in one go: loads that wait for each other cost more
-/// than anything else here.
+/// A record as another multiprocessor may have left it, in one go: loads that wait for each other cost more than anything else here.
 struct record_view {
-    uint4 head;  // pending, parent, entry
-    uint4 tail;  // depth and flags, memory, continuations, added
+    uint4 head;       // pending, parent, entry
+    uint4 arguments;
+    uint4 tail;       // depth and flags, memory, continuations, added
 
     __device__ explicit record_view(arena_index grid)
-        : head(__ldcg(at<uint4>(grid))), tail(__ldcg(at<uint4>(grid) + 2)) {}
+        : head(__ldcg(at<uint4>(grid))), arguments(__ldcg(at<uint4>(grid) + 1)), tail(__ldcg(at<uint4>(grid) + 2)) {}
 
     __device__ arena_index parent() const { return head.y; }
     __device__ lane_entry entry() const {
@@ -139,7 +139,28 @@ struct record_view {
     __device__ arena_index memory() const { return tail.y; }
     __device__ arena_index continuations() const { return tail.z; }
     __device__ arena_index added() const { return tail.w; }
+
+    __device__ bool has_list() const { return (continuations() | added()) != 0; }
+    __device__ bool has_only_simple_continuation() const {
+        return entry() != nullptr && !has_list() && (depth_and_flags() & grid_record::threads_mask) == 0;
+    }
+    /// The simple continuation, if it is one of one thread.
+    __device__ lane_task simple_task(arena_index grid) const {
+        lane_task task;
+        task.entry = entry();
+        task.grid = grid;
+        task.info = (depth_and_flags() & info::depth_mask) | info::owner;
+        memcpy(&task.arguments, &arguments, sizeof(arguments));
+        return task;
+    }
 };
+
+/// The record of a grid whose count this thread has found to be zero, after all that the others have written. A fence would do as well, and
+/// would also wait for what this thread has written.
+__device__ inline record_view look_at_complete(arena_index grid) {
+    static_cast<void>(look_and_acquire(reinterpret_cast<const std::uint32_t&>(at<grid_record>(grid)->pending)));
+    return record_view(grid);
+}
 
 __device__ inline void release_piece(arena_index piece, unsigned size_class) {
     if (size_class == piece_class) {
@@ -149,17 +170,15 @@ __device__ inline void release_piece(arena_index piece, unsigned size_class) {
     }
 }
 
-/// Of a grid all of whose work is done and that has run a continuation of the list, or has added some to it: the list as it is to be from
-/// now on. What has run is given back.
-__device__ __noinline__ inline arena_index put_in_order(arena_index grid, arena_index continuations, arena_index added,
-                                                        std::uint32_t depth_and_flags) {
+/// Of a grid all of whose work is done: its list of continuations as it is to be from now on. What has run is given back.
+__device__ inline arena_index put_in_order(arena_index grid, arena_index continuations, arena_index added, std::uint32_t depth_and_flags) {
     grid_record* record = at<grid_record>(grid);
-    if ((depth_and_flags & grid_record::continuing) != 0) {
-        const memory_link* ran = &at<launch_details>(continuations)->link;
-        const arena_index next = look(ran->next);
-        release_piece(continuations, look(ran->size_class));
-        continuations = next;
-        put(record->depth_and_flags, depth_and_flags & ~grid_record::continuing);
+    const arena_index ran = (depth_and_flags & grid_record::continuing) != 0 ? continuations : 0;
+    unsigned class_of_ran = not_given_back;
+    if (ran != 0) {
+        const memory_link& link = at<launch_details>(ran)->link;
+        continuations = look(link.next);
+        class_of_ran = look(link.size_class);
     }
     while (added != 0) {  // the last one first
         arena_index& link = at<launch_details>(added)->link.next;
@@ -170,6 +189,10 @@ __device__ __noinline__ inline arena_index put_in_order(arena_index grid, arena_
     }
     put(record->continuations, continuations);
     put(record->added, 0u);
+    if (ran != 0) {
+        put(record->depth_and_flags, depth_and_flags & ~grid_record::continuing);
+        release_piece(ran, class_of_ran);
+    }
     return continuations;
 }
 
@@ -197,31 +220,36 @@ __device__ __noinline__ inline void begin_warp_continuation(arena_index grid, la
     if (!push(task) && !push_spilled(task)) stop_run(no_memory);
 }
 
+/// The simple continuation that the record of a grid has.
+__device__ inline void begin_simple_continuation(arena_index grid, const record_view& view) {
+    const lane_task task = view.simple_task(grid);
+    at<uint4>(grid)[0] = make_uint4(1, view.parent(), 0, 0);
+    if ((view.depth_and_flags() & grid_record::threads_mask) != 0) {
+        begin_warp_continuation(grid, task.entry, view.depth_and_flags() & ~grid_record::continuing, task.arguments);
+    } else if (!push(task) && !push_spilled(task)) {
+        stop_run(no_memory);
+    }
+}
+
+/// Of a grid with a list of continuations, one of which may just have run: the next one; false if there is none left.
+__device__ __noinline__ inline bool go_on_in_list(arena_index grid, record_view view) {
+    const arena_index continuations = put_in_order(grid, view.continuations(), view.added(), view.depth_and_flags());
+    const std::uint32_t depth_and_flags = view.depth_and_flags() & ~grid_record::continuing;
+    if (view.entry() != nullptr) {
+        begin_simple_continuation(grid, view);
+    } else if (continuations != 0) {
+        begin_general_continuation(grid, continuations, depth_and_flags);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /// Starts the next continuation of a grid all of whose work is done; false if there is none left.
 __device__ inline bool begin_continuation(arena_index grid, const record_view& view) {
-    arena_index continuations = view.continuations();
-    std::uint32_t depth_and_flags = view.depth_and_flags();
-    if (view.added() != 0 || (depth_and_flags & grid_record::continuing) != 0) {
-        continuations = put_in_order(grid, continuations, view.added(), depth_and_flags);
-        depth_and_flags &= ~grid_record::continuing;
-    }
-    if (view.entry() != nullptr) {
-        lane_task task;
-        task.entry = view.entry();
-        task.grid = grid;
-        task.info = (depth_and_flags & info::depth_mask) | info::owner;
-        const uint4 words = __ldcg(at<uint4>(grid) + 1);
-        memcpy(&task.arguments, &words, sizeof(words));
-        at<uint4>(grid)[0] = make_uint4(1, view.parent(), 0, 0);
-        if ((depth_and_flags & grid_record::threads_mask) != 0) {
-            begin_warp_continuation(grid, task.entry, depth_and_flags, task.arguments);
-        } else if (!push(task) && !push_spilled(task)) {
-            stop_run(no_memory);
-        }
-        return true;
-    }
-    if (continuations == 0) return false;
-    begin_general_continuation(grid, continuations, depth_and_flags);
+    if (view.has_list()) return go_on_in_list(grid, view);
+    if (view.entry() == nullptr) return false;
+    begin_simple_continuation(grid, view);
     return true;
 }
 
@@ -258,19 +286,33 @@ __device__ inline int add_behind_writes(int& place, int change) {
     return before;
 }
 
-/// Adds to a record's count; where it becomes zero, the continuation begins or the grid is complete, and so on upwards.
-__device__ __noinline__ inline void retire(arena_index grid, int change) {
-    int before = add_behind_writes(at<grid_record>(grid)->pending, change);
-    while (before + change == 0) {
-        fence();  // the others' writes, for the continuation
-        const record_view view(grid);
-        if (begin_continuation(grid, view)) return;
+/// Of a grid all of whose work is done, but for what retire() does itself: its next continuation, or it is complete, and so on upwards.
+__device__ __noinline__ inline void go_on(arena_index grid) {
+    record_view view(grid);
+    while (!begin_continuation(grid, view)) {
         if (view.parent() == 0) return end_run();  // nobody wants its memory back
-        before = add_behind_writes(at<grid_record>(view.parent())->pending, -1);  // takes long: meanwhile
+        const int before = add_behind_writes(at<grid_record>(view.parent())->pending, -1);  // takes long: meanwhile
         release_record(grid, view);
+        if (before != 1) return;
         grid = view.parent();
-        change = -1;
+        view = look_at_complete(grid);
     }
+}
+
+/// Adds to a record's count; where it becomes zero, the continuation begins or the grid is complete, and so on upwards. Nearly every join
+/// comes here. So it does the most frequent case, one continuation of one thread, without a call: what is kept in registers across calls
+/// is written to the stack first, and an addition behind all writes would wait for that, too.
+__device__ __noinline__ inline void retire(arena_index grid, int change) {
+    if (add_behind_writes(at<grid_record>(grid)->pending, change) + change != 0) return;
+    const record_view view = look_at_complete(grid);
+    if (view.has_only_simple_continuation()) {
+        if (lane_task* const place = reserve<lane_task>(); place != nullptr) {
+            at<uint4>(grid)[0] = make_uint4(1, view.parent(), 0, 0);
+            copy_task(*place, view.simple_task(grid));
+            return;
+        }
+    }
+    go_on(grid);
 }
 
 #endif

@@ -303,6 +303,7 @@ public:
         v.warp_slots = warp_slots_.get();
         v.block_slots = block_slots_.get();
         v.ring_mask = static_cast<unsigned>(ring_slots_ - 1);
+        while (std::size_t{1} << v.ring_shift < ring_slots_) ++v.ring_shift;
         v.block_threads = threads;
         v.malleable_threads = std::min(options_.malleable_threads, threads);
         v.sync_depth = static_cast<unsigned>(std::min<std::size_t>(sync_depth_, info::depth_mask));
@@ -314,6 +315,18 @@ public:
         v.replayed = run.captured_;
         v.attended = v.deadline_nanoseconds != 0 || progress_ != nullptr;
         return v;
+    }
+
+    /// The grid that a run begins with, for worker blocks of so many threads.
+    first_grid first(const shape& s, unsigned payload_size, unsigned threads) const {
+        const width_choice choice = choose_width(s, std::min(options_.malleable_threads, threads));
+        first_grid first{};
+        first.shape = s;
+        first.payload_size = payload_size;
+        first.task.size = block_size(choice.threads, s.shared_bytes);
+        first.task.last = static_cast<std::uint32_t>(s.blocks.count());
+        first.task.info = choice.width | info::owner | (first.task.last > 1 ? info::one_of_several : 0u);
+        return first;
     }
 
     void launched(pending_run& run, cudaStream_t stream, cudaError_t code) {

@@ -25,17 +25,6 @@ __device__ __noinline__ inline status report_failure(operation what, status why,
     return why;
 }
 
-/// Who runs a grid of that shape.
-struct width_choice {
-    std::uint32_t width;
-    std::uint32_t threads;
-};
-__device__ inline width_choice choose_width(const shape& s) {
-    std::uint32_t threads = static_cast<std::uint32_t>(s.threads.count());
-    if (s.malleable) threads = min(threads, engine().malleable_threads);
-    return {threads == 1 ? info::on_lane : threads <= warp_size ? info::on_warp : info::on_block, threads};
-}
-
 /// Whether a grid of that shape is one lane task, given that its arguments fit.
 __device__ inline bool is_simple(const shape& s) {
     return s.blocks.x == 1 && s.blocks.y == 1 && s.blocks.z == 1 && s.threads.x == 1 && s.threads.y == 1 && s.threads.z == 1 &&
@@ -106,69 +95,8 @@ __device__ __noinline__ inline void trace_request(launch_request& request, const
     }
     if (request.in_stream && request.stream != 0) launch.stream = at<stream_state>(request.stream)->number;
     // A grid whose parent found no place in the trace has none: it would look like a first grid.
-    request.trace_id = take_trace_id(caller != none || (request.depth == 0 && request.what == operation::launch));
+    request.trace_id = take_trace_id(caller != none);
     if (request.in_trace()) write_launch(engine().trace_records[request.trace_id], keep_name_once(request.kernel), &launch);
-}
-
-/// Writes a child of one block into its place in the trace; its details, with nothing in them.
-__device__ __noinline__ inline arena_index put_child(std::uint32_t id, unsigned long long name, std::uint32_t caller, std::uint32_t depth,
-                                                     std::uint32_t threads, bool malleable) {
-    constexpr std::uint32_t none = dynpar::grid_record::none;
-    device_trace_record fresh{};
-    fresh.name = name;
-    fresh.begun = dynpar::grid_record::never;
-    fresh.parent = caller;
-    fresh.continues = fresh.stream = fresh.processor = none;
-    fresh.depth = depth;
-    fresh.status = status::success;
-    fresh.shape = shape(1, threads);
-    fresh.shape.malleable = malleable;
-    fresh.launched = device_nanoseconds();
-    copy_task(engine().trace_records[id], fresh);
-    return traced_details + id * traced_details_units;
-}
-
-/// Likewise, with a number that it takes. `takes_batch`: the caller has found all of a batch used.
-__device__ __noinline__ inline arena_index put_new_child(const char* name, unsigned name_length, arena_index parent, std::uint32_t depth,
-                                                         std::uint32_t threads, bool malleable, bool takes_batch) {
-    const text kernel{name, name_length};
-    if (takes_batch) take_trace_batch();
-    keep_name_once(kernel);
-    const std::uint32_t caller = trace_id_of(parent);
-    const std::uint32_t id = take_trace_id(caller != dynpar::grid_record::none);
-    return id != dynpar::grid_record::none ? put_child(id, name_key(kernel), caller, depth, threads, malleable) : 0;
-}
-
-/// The details of a child of one block that needs none but for the trace: its place there, with nothing in it; 0 if there is none for it.
-/// Where the block that launches it is on a worker block, the last warp writes the record, since all warps wait for the thread that
-/// launches.
-__device__ inline arena_index trace_child(text kernel, arena_index parent, std::uint32_t depth, std::uint32_t threads, bool malleable,
-                                          bool on_worker_block) {
-    gang_state& gang = this_block().gang;
-    bool takes_batch = false;
-    if (parent != 0 && parent < engine().arena_begin && is_named(kernel) &&
-        trace_batch::used(look_in_block(gang.trace_batch)) < trace_batch::size) {
-        const unsigned found = atomicAdd(&gang.trace_batch, 1u);
-        const std::uint32_t id = trace_batch::first(found) + trace_batch::used(found);
-        takes_batch = trace_batch::used(found) == trace_batch::size;
-        if (trace_batch::used(found) < trace_batch::size) {
-            if (id >= engine().trace_capacity) return 0;
-            const unsigned number = on_worker_block ? atomicAdd(&gang.traced_count, 1u) : traced_child::most;
-            if (number >= traced_child::most) return put_child(id, name_key(kernel), trace_id_of(parent), depth, threads, malleable);
-            device_trace_record& record = engine().trace_records[id];
-            *reinterpret_cast<ulonglong2*>(&record.begun) = make_ulonglong2(dynpar::grid_record::never, 0);
-            record.processor = dynpar::grid_record::none;
-            record.parent = trace_id_of(parent);  // its continuations look for it
-            traced_child& child = gang.traced_children[number];
-            child.name = name_key(kernel);
-            child.id = id;
-            child.depth = depth;
-            child.threads = threads | (malleable ? traced_child::malleable : 0u);
-            child.launched = device_nanoseconds();
-            return traced_details + id * traced_details_units;
-        }
-    }
-    return put_new_child(kernel.begin, kernel.length, parent, depth, threads, malleable, takes_batch);
 }
 
 /// Notes a launch that failed.
@@ -196,7 +124,7 @@ __device__ __noinline__ inline status admit(launch_request& request, const shape
 #endif
     if (why != status::success) return lose(request, s, why);
     const unsigned long long blocks = s.blocks.count();
-    request.choice = choose_width(s);
+    request.choice = choose_width(s, engine().malleable_threads);
     request.open_to_others = request.in_stream || is_open_to_others(request.choice.width, blocks, request.on_worker_block);
     const bool says_more = blocks > 1 || !request.fits() || !needs_no_details(s);
     request.needs_details = says_more || request.in_trace();
@@ -205,16 +133,26 @@ __device__ __noinline__ inline status admit(launch_request& request, const shape
 }
 
 /// A place for what a task does not say, 0 if there is no memory: one of the trace's, or one that is to be given back.
-__device__ inline arena_index take_details(const launch_request& request) {
-    if (request.in_trace() && request.fits()) {
-        const arena_index place = traced_details + request.trace_id * traced_details_units;
+__device__ inline arena_index take_details(std::uint32_t trace_id, std::uint32_t payload_size) {
+    const bool fits = payload_size <= sizeof(wide_arguments);
+    if (trace_id != dynpar::grid_record::none && fits) {
+        const arena_index place = traced_details + trace_id * traced_details_units;
         at<launch_details>(place)->link = {0, not_given_back};
         return place;
     }
-    const unsigned size_class = max(size_class_of(sizeof(launch_details) + (request.fits() ? 0 : request.payload_size)), piece_class);
+    const unsigned size_class = max(size_class_of(sizeof(launch_details) + (fits ? 0 : payload_size)), piece_class);
     const arena_index piece = size_class == piece_class ? take_piece() : allocate(size_class);
     if (piece != 0) at<launch_details>(piece)->link = {0, size_class};
     return piece;
+}
+
+/// Fills in details but for the task and its arguments. `threads`: of a block.
+__device__ inline void put_details(arena_index place, const shape& s, std::uint32_t threads, std::uint32_t trace_id) {
+    launch_details& details = *at<launch_details>(place);
+    details.blocks = s.blocks;
+    details.threads = s.malleable ? dimensions(threads) : s.threads;
+    details.shared_bytes = s.shared_bytes;
+    details.trace_id = trace_id;
 }
 
 /// Fills in a task, all but what it counts on, and its details.
@@ -228,19 +166,15 @@ __device__ inline void fill_task(wide_task& task, const launch_request& request,
     task.details = place;
     task.arguments = request.arguments;
     if (place == 0) return;
-    launch_details* details = at<launch_details>(place);
-    if (!request.fits()) memcpy(details->arguments(), request.payload, request.payload_size);
-    details->blocks = s.blocks;
-    details->threads = s.malleable ? dimensions(threads) : s.threads;
-    details->shared_bytes = s.shared_bytes;
-    details->trace_id = request.trace_id;
+    if (!request.fits()) memcpy(at<launch_details>(place)->arguments(), request.payload, request.payload_size);
+    put_details(place, s, threads, request.trace_id);
 }
 
 /// A child grid with a record of its own, which counts on `parent`: several blocks, a stream, or arguments that need room.
 /// `out_of_memory`, or success; then the caller counts one child more.
 __device__ inline status launch_with_record(const launch_request& request, const shape& s, arena_index parent) {
     const arena_index record = take_record();
-    const arena_index details = request.needs_details ? take_details(request) : 0;
+    const arena_index details = request.needs_details ? take_details(request.trace_id, request.payload_size) : 0;
     if (record == 0 || (request.needs_details && details == 0)) {
         if (record != 0) release(record, 0);
         if (details != 0) release_piece(details, at<launch_details>(details)->link.size_class);
@@ -287,7 +221,7 @@ __device__ __noinline__ inline bool push_child_of_worker_block(arena_index& own,
 __device__ inline bool launch_without_record(const launch_request& request, const shape& s, arena_index grid,
                                                           arena_index* own) {
     wide_task task;
-    fill_task(task, request, s, request.needs_details ? take_details(request) : 0);  // if any, they have a place in the trace
+    fill_task(task, request, s, request.needs_details ? take_details(request.trace_id, request.payload_size) : 0);  // if any, they have a place in the trace
     if (request.open_to_others) {  // and so counted on `grid` already
         task.grid = grid;
         return push_here(task);
@@ -322,7 +256,7 @@ __device__ __noinline__ inline status continue_with(launch_request& request, con
     // A record has no room for what the trace knows of a continuation.
     const bool may_be_simple = simple.entry != nullptr && lock != nullptr && (request.info & info::traced) == 0;
     if (may_be_simple && add_simple_continuation(record, simple, *lock)) return status::success;
-    const arena_index details = take_details(request);
+    const arena_index details = take_details(request.trace_id, request.payload_size);
     if (details == 0) return lose(request, s, status::out_of_memory);
     wide_task task;
     fill_task(task, request, s, details);

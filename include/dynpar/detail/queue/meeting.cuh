@@ -14,9 +14,17 @@ namespace queue {
 
 enum meeting : unsigned { returned, at_barrier, waiting };
 
+/// All lanes: as __syncwarp(), and they go on as one. With a constant mask nvcc looks whether they are together already, and if not, what
+/// comes next is done for each part of the warp: kernels return in several.
+__device__ inline void bring_lanes_together() {
+    unsigned everyone = all_lanes;
+    asm volatile("" : "+r"(everyone));
+    __syncwarp(everyone);
+}
+
 /// Of a warp: why it met. `returned` if all have.
 __device__ __noinline__ inline meeting meet(meeting why) {
-    __syncwarp();
+    bring_lanes_together();
     const unsigned waits = __ballot_sync(all_lanes, why == waiting);
     const unsigned barriers = __ballot_sync(all_lanes, why == at_barrier);
     return waits != 0 ? waiting : barriers != 0 ? at_barrier : returned;
@@ -34,6 +42,7 @@ struct block_votes {
 __device__ __noinline__ inline block_votes vote_of_block(bool first, bool second) {
     gang_state& gang = this_block().gang;
     warp_state& warp = this_warp();
+    bring_lanes_together();
     // Every thread for itself: a vote of the warp first, of which one lane makes use, has been compiled into that lane's branch.
     if (first) atomicAdd(&gang.votes[0], 1u);
     if (second) atomicAdd(&gang.votes[1], 1u);

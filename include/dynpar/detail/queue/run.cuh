@@ -34,12 +34,41 @@ __device__ __noinline__ inline void begin_worker_block(const engine_view& view, 
     __syncwarp();
 }
 
-/// The first thread of the run: the grid that the host asked for.
-__device__ __noinline__ inline void launch_first_grid(launch_request& request, const shape& s) {
+/// Writes the first grid into the trace; its place there, none if it has no room.
+__device__ __noinline__ inline std::uint32_t trace_first_grid(text kernel, const shape& s) {
+    constexpr std::uint32_t none = dynpar::grid_record::none;
+    const traced_launch launch{kernel, none, none, none, 0, status::success, s};
+    const std::uint32_t id = take_trace_id(true);
+    if (id != none) write_launch(engine().trace_records[id], keep_name_once(kernel), &launch);
+    return id;
+}
+
+/// The first thread of the run: puts the grid that the host has prepared where its workers find it. All wait for it. `payload`: its
+/// arguments, also in `arguments` where they fit.
+__device__ __noinline__ inline void begin_first_grid(const first_grid& first, wide_entry entry, const wide_arguments& arguments,
+                                                     const void* payload, text kernel) {
     if (engine().deadline_nanoseconds != 0) put(engine().control->begun_at, device_nanoseconds());
-    if (engine().trace != nullptr) request.info |= info::traced;
-    if (admit(request, s) != status::success) return;
-    if (const status result = launch_with_record(request, s, 0); result != status::success) lose(request, s, result);
+    wide_task task = first.task;
+    std::uint32_t trace_id = dynpar::grid_record::none;
+#if !DYNPAR_NO_TRACE
+    if (engine().trace != nullptr) {
+        trace_id = trace_first_grid(kernel, first.shape);
+        task.info |= info::traced;
+    }
+#endif
+    task.entry = entry;
+    task.grid = take_record();
+    task.details = take_details(trace_id, first.payload_size);
+    task.arguments = arguments;
+    if (task.grid != 0 && task.details != 0) {
+        launch_details& details = *at<launch_details>(task.details);
+        put_record(task.grid, static_cast<int>(task.last), 0, 0, task.details);
+        put_details(task.details, first.shape, task.size.threads(), trace_id);
+        copy_task(details.task, task);
+        if (first.payload_size > sizeof(wide_arguments)) memcpy(details.arguments(), payload, first.payload_size);
+        if (push_wide(task)) return;
+    }
+    report_failure(operation::launch, status::out_of_memory, kernel, 0, first.shape);
 }
 
 /// Tasks that are left when a run was stopped, of one warp.
@@ -169,6 +198,13 @@ __device__ __noinline__ inline void end_worker_block() {
     }
     __syncthreads();
     unsigned last = 0;
+#if !DYNPAR_NO_TRACE
+    if (engine().trace != nullptr) {
+        write_if_many(this_warp().traced, 1);
+        if (threadIdx.x < warp_size) write_if_many(this_block().gang.traced, 1);
+        __syncthreads();
+    }
+#endif
     if (threadIdx.x == 0) {
         add_up_counts();
 #if !DYNPAR_NO_TRACE
@@ -196,11 +232,17 @@ __device__ __noinline__ inline void end_worker_block() {
 /// A run. The kernel of the first grid is part of the type, so that the resident grid is in one module with every kernel that can
 /// come to run in it: device code that is not relocatable knows no function of another module.
 template <class Kernel, class... Args>
-__global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1) resident_grid(engine_view view, shape s, payload_of<Kernel, Args...> payload) {
+__global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
+    resident_grid(const __grid_constant__ engine_view view, const __grid_constant__ first_grid first,
+                  const __grid_constant__ payload_of<Kernel, Args...> payload) {
     begin_worker_block(view, kernel_name<Kernel>());
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        launch_request request = make_request<Kernel, Args...>(payload, operation::launch, 0, 0, 0, false);
-        launch_first_grid(request, s);
+        const bool on_lane = (first.task.info & info::width_mask) == info::on_lane;
+        const wide_entry entry =
+            on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane) : &entry_points<Kernel, Args...>::wide;
+        wide_arguments arguments{};
+        if constexpr (payload_bytes<Kernel, Args...> <= sizeof(arguments)) memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
+        begin_first_grid(first, entry, arguments, &payload, kernel_name<Kernel>());
     }
     __syncwarp();
     work();

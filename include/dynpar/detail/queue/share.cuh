@@ -12,9 +12,6 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// Blocks that a warp runs at a time.
-__device__ inline std::uint32_t grain_of(std::uint32_t width) { return width == info::on_lane ? warp_size : 1; }
-
 __device__ inline board_word look_at_share() { return board_word(look_in_block(this_block().gang.share_left)); }
 
 /// The task of the share, word by word: it is read and written by atomics only.
@@ -119,6 +116,14 @@ __device__ inline bool fill_share_for_warp() {
         if (seen.left() > 0 && seen.width() != info::on_block) filled = fill_share(place, seen);
     }
     return filled;
+}
+
+/// Whether the board, as far as is known, has nothing for warps.
+__device__ inline bool board_is_empty() {
+    bool empty = true;
+#pragma unroll
+    for (unsigned place = 0; place < board_places; ++place) empty = empty && board_word(look_in_block(this_block().gang.board[place])).left() <= 0;
+    return empty;
 }
 
 /// Blocks that a warp has taken, the task in words. `left`: how many there were, 0 if none.

@@ -14,7 +14,6 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-inline constexpr unsigned warp_size = 32;
 inline constexpr unsigned all_lanes = 0xffffffffu;
 inline constexpr unsigned unit_bytes = 64;                // of the arena
 inline constexpr unsigned size_classes = 27;              // of pieces of the arena: 64 bytes, doubled 26 times: 4 GiB
@@ -149,7 +148,8 @@ struct engine_view {
     arena_index* free_pieces;
     ring_slot* warp_slots;
     ring_slot* block_slots;
-    unsigned ring_mask;          // slots of each ring - 1
+    unsigned ring_mask;          // slots of each ring - 1, and
+    unsigned ring_shift;         // the binary logarithm of how many these are
     unsigned block_threads;      // of a worker block
     unsigned malleable_threads;  // what a malleable kernel gets, if its shape allows
     unsigned sync_depth;
@@ -159,6 +159,23 @@ struct engine_view {
     unsigned long long deadline_nanoseconds;  // 0: none
     bool replayed;               // the run is part of a graph
     bool attended;               // the host wants to hear of the run now and then, or there is a deadline
+};
+
+/// A grid that is not in the trace yet but for when it runs: who launches is waited for, so the rest is written by all lanes of a warp, of
+/// several such grids at a time, when the block that launched it has returned.
+struct alignas(16) traced_child {
+    unsigned long long name;
+    unsigned long long launched;
+    std::uint32_t id;       // none: it came to nothing
+    std::uint32_t depth;
+    std::uint32_t threads;  // as the shape has them, and whether it is malleable
+    static constexpr std::uint32_t malleable = 1u << 31;
+};
+template <unsigned Capacity>
+struct traced_children {
+    static constexpr unsigned capacity = Capacity;
+    unsigned count;  // may be more than there is room for: who finds none writes a whole record
+    traced_child children[Capacity];
 };
 
 /// What a warp has at hand.
@@ -181,6 +198,7 @@ struct warp_state {
     unsigned char* shared_memory;        // of the wide block
     wide_task current;                   // likewise
     unsigned long long begun_at;         // when it began, in a traced run
+    traced_children<4> traced;           // of blocks on this warp
 
     int free_records;  // at hand; a depth-first walk takes hundreds on its way down and gives them back on its way up
     int free_pieces;   // likewise, of 256 bytes
@@ -198,18 +216,6 @@ struct warp_state {
     unsigned deepest;
     unsigned deepest_wait;  // plus one
     unsigned long long grids;
-};
-
-/// A grid that a block on this worker block has launched and that is not in the trace yet but for when it runs: who launches is waited for,
-/// so another warp writes the rest when the block has returned.
-struct traced_child {
-    unsigned long long name;
-    unsigned long long launched;
-    std::uint32_t id;
-    std::uint32_t depth;
-    std::uint32_t threads;  // as the shape has them, and whether it is malleable
-    static constexpr std::uint32_t malleable = 1u << 31;
-    static constexpr unsigned most = 8;  // at a time; more are written by who launches
 };
 
 /// Kernels whose begin a worker block has told the host of, and at which depths.
@@ -242,6 +248,8 @@ struct gang_state {
     unsigned long long ticket;
     wide_task candidate;
     wide_task current;         // what the warps run together
+    unsigned looks_to_skip;    // of the agent: see exchange_block_tasks_now_and_then
+    bool had_several;          // tasks on the stack, when it last looked
 
     // What this worker block has taken of a grid on the board, for its warps: see share.cuh.
     unsigned share_lock;       // of whoever takes more
@@ -254,9 +262,10 @@ struct gang_state {
     wide_task share;
 
     unsigned trace_batch;      // see trace_batch
-    unsigned named;            // of the last name that this worker block has seen into the trace: the lower half of its address
-    unsigned traced_count;     // of traced_children; may be more than there is room for
-    alignas(16) traced_child traced_children[traced_child::most];
+    static constexpr unsigned names_kept = 4;
+    unsigned named[names_kept];  // of the last names that this worker block has seen into the trace: the lower halves of their addresses
+    unsigned next_named;         // to be forgotten
+    traced_children<16> traced;  // of blocks on this worker block
     noted_kernels noted;
 
     // What one idle warp has read for all: thousands of warps that read one place of device memory wait for each other.

@@ -13,6 +13,8 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
+inline constexpr unsigned warp_size = 32;
+
 /// A place in the engine's arena, in units of 64 bytes; 0 is "nothing there". Grid records, and everything else that lives in the
 /// arena, are named by it: 4 bytes instead of 8, and the bytes of a task are what it costs.
 using arena_index = std::uint32_t;
@@ -44,6 +46,11 @@ inline constexpr std::uint32_t traced = 1u << 31;             // of a traced run
 
 /// Whether a task is of a traced run. Where programs cannot trace, what is done for those that are is not compiled.
 DYNPAR_FUNCTION constexpr bool is_traced(std::uint32_t task_info) { return DYNPAR_NO_TRACE == 0 && (task_info & info::traced) != 0; }
+
+/// Whether a block is the only one of its grid, and that has a record.
+DYNPAR_FUNCTION constexpr bool is_sole_owner(std::uint32_t task_info) {
+    return (task_info & (info::owner | info::one_of_several)) == info::owner;
+}
 
 /// Arguments that travel inside a task.
 struct alignas(16) lane_arguments {
@@ -117,6 +124,24 @@ struct alignas(64) launch_details {
     DYNPAR_FUNCTION void* arguments() { return this + 1; }
 };
 static_assert(sizeof(launch_details) == 128);
+
+/// Who runs a grid of that shape.
+struct width_choice {
+    std::uint32_t width;
+    std::uint32_t threads;
+};
+DYNPAR_FUNCTION inline width_choice choose_width(const shape& s, unsigned malleable_threads) {
+    std::uint32_t threads = static_cast<std::uint32_t>(s.threads.count());
+    if (s.malleable && threads > malleable_threads) threads = malleable_threads;
+    return {threads == 1 ? info::on_lane : threads <= warp_size ? info::on_warp : info::on_block, threads};
+}
+
+/// The grid that a run begins with, as the host prepares it: what only device code knows, its task has not yet.
+struct first_grid {
+    dynpar::shape shape;
+    wide_task task;  // no entry, no record, no details, no arguments
+    std::uint32_t payload_size;
+};
 
 // ---- A kernel and its arguments, as bytes
 

@@ -20,11 +20,11 @@ __device__ inline std::uint32_t trace_id_of(arena_index details) {
 /// run's first kernel known to the host before anything else is launched.
 __device__ inline void begin_trace(text first_kernel) {
     this_block().gang.trace_batch = trace_batch::word(blockIdx.x);
-    if (blockIdx.x != 0) this_block().gang.named = static_cast<unsigned>(name_key(first_kernel));
+    if (blockIdx.x != 0) this_block().gang.named[0] = static_cast<unsigned>(name_key(first_kernel));
 }
 
 /// The one thread of a worker block that has found all of a batch used.
-__device__ __noinline__ inline void take_trace_batch() {
+__device__ inline void take_trace_batch() {
     atomicAdd(&engine().trace->wanted, static_cast<unsigned long long>(trace_batch::size));
     put_in_block(this_block().gang.trace_batch, trace_batch::word(gridDim.x + atomicAdd(&engine().control->trace_batches, 1u)));
 }
@@ -59,14 +59,19 @@ __device__ inline void end_trace() {
     if (used != 0) atomicAdd(&engine().trace->wanted, static_cast<unsigned long long>(used));
 }
 
-/// Makes a kernel's name known to the host, where this worker block has not just done so.
+/// Whether a kernel's name is known to the host, as far as this worker block remembers.
 __device__ inline bool is_named(text kernel) {
-    return look_in_block(this_block().gang.named) == static_cast<unsigned>(name_key(kernel));
+    bool named = false;
+#pragma unroll
+    for (unsigned& name : this_block().gang.named) named = named || look_in_block(name) == static_cast<unsigned>(name_key(kernel));
+    return named;
 }
+/// Sees to that.
 __device__ inline unsigned long long keep_name_once(text kernel) {
+    gang_state& gang = this_block().gang;
     if (!is_named(kernel)) {
         keep_name(*engine().trace, kernel);
-        put_in_block(this_block().gang.named, static_cast<unsigned>(name_key(kernel)));
+        put_in_block(gang.named[atomicAdd(&gang.next_named, 1u) % gang_state::names_kept], static_cast<unsigned>(name_key(kernel)));
     }
     return name_key(kernel);
 }
@@ -86,12 +91,52 @@ __device__ __noinline__ inline void stamp(arena_index details, std::uint32_t tas
     if (rank == 0) record.processor = multiprocessor();
 }
 
-/// All lanes of a warp: writes what the block that has returned, or blocks below it, have launched.
-__device__ __noinline__ inline void write_traced_children() {
-    gang_state& gang = this_block().gang;
-    const unsigned count = min(look_in_block(gang.traced_count), traced_child::most);
-    if (lane_rank() < count) {
-        const traced_child& child = gang.traced_children[lane_rank()];
+/// One thread of a block: notes a child of one block that needs no details but for the trace. Null if that takes a longer way; else
+/// `details` is its place in the trace, with nothing in it, or 0 if there is none for it. Without a call, so that there is next to nothing
+/// to be kept on the stack of a single thread. `parent`: the details of the block's grid.
+__device__ inline traced_child* note_child(unsigned& count, traced_child* children, unsigned capacity, text kernel, arena_index parent,
+                                           std::uint32_t depth, std::uint32_t threads, bool malleable, arena_index& details) {
+    unsigned& batch = this_block().gang.trace_batch;
+    if (parent == 0 || parent >= engine().arena_begin || !is_named(kernel)) return nullptr;
+    if (trace_batch::used(look_in_block(batch)) >= trace_batch::size) return nullptr;
+    const unsigned number = atomicAdd(&count, 1u);
+    if (number >= capacity) return nullptr;
+    traced_child& child = children[number];
+    child.id = dynpar::grid_record::none;
+    const unsigned found = atomicAdd(&batch, 1u);
+    if (trace_batch::used(found) >= trace_batch::size) {
+        if (trace_batch::used(found) == trace_batch::size) take_trace_batch();
+        return nullptr;
+    }
+    const std::uint32_t id = trace_batch::first(found) + trace_batch::used(found);
+    details = 0;
+    if (id >= engine().trace_capacity) return &child;
+    details = traced_details + id * traced_details_units;
+    device_trace_record& record = engine().trace_records[id];
+    *reinterpret_cast<ulonglong2*>(&record.begun) = make_ulonglong2(dynpar::grid_record::never, 0);
+    record.processor = dynpar::grid_record::none;
+    record.parent = trace_id_of(parent);  // its continuations look for it
+    child.name = name_key(kernel);
+    child.id = id;
+    child.depth = depth;
+    child.threads = threads | (malleable ? traced_child::malleable : 0u);
+    child.launched = device_nanoseconds();
+    return &child;
+}
+
+/// The child is launched in another way.
+__device__ inline void forget_child(traced_child& child) {
+    if (child.id == dynpar::grid_record::none) return;
+    engine().trace_records[child.id].name = device_trace_record::unused;
+    atomicAdd(&engine().trace->wanted, ~0ull);
+    child.id = dynpar::grid_record::none;
+}
+
+/// All lanes of a warp, while nobody notes any: writes what is noted.
+__device__ __noinline__ inline void write_noted_children(unsigned& noted, const traced_child* children, unsigned capacity) {
+    const unsigned count = min(look_in_block(noted), capacity);
+    if (lane_rank() < count && children[lane_rank()].id != dynpar::grid_record::none) {
+        const traced_child& child = children[lane_rank()];
         device_trace_record& record = engine().trace_records[child.id];
         *reinterpret_cast<ulonglong2*>(&record.name) = make_ulonglong2(child.name, child.launched);
         record.continues = record.stream = dynpar::grid_record::none;
@@ -103,7 +148,13 @@ __device__ __noinline__ inline void write_traced_children() {
         record.shape = s;
     }
     __syncwarp();
-    if (lane_rank() == 0) put_in_block(gang.traced_count, 0u);
+    if (lane_rank() == 0) put_in_block(noted, 0u);
+    __syncwarp();
+}
+/// The same, if `many` are noted.
+template <class Children>
+__device__ inline void write_if_many(Children& traced, unsigned many) {
+    if (look_in_block(traced.count) >= many) write_noted_children(traced.count, traced.children, Children::capacity);
 }
 
 }  // namespace queue

@@ -57,13 +57,18 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank) {
     for (meeting why = meet(returned); why != returned; why = meet(returned)) {
         if (why == waiting) wait_on_warp(task.grid, task.info & info::depth_mask, launched, false);
     }
-    if (is_traced(task.info) && lane_rank() == 0) stamp(task.details, task.info, rank, warp.begun_at);
+#if !DYNPAR_NO_TRACE
+    if (is_traced(task.info)) {
+        if (lane_rank() == 0) stamp(task.details, task.info, rank, warp.begun_at);
+        write_if_many(warp.traced, warp.traced.capacity / 2);
+    }
+#endif
     const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));
     return_shared_memory(task.size.shared_bytes(), borrowed);
     const arena_index own = warp.own;
     const unsigned accounted = warp.own_accounted;
     const arena_index grid = task.grid;
-    if (own == 0 && (task.info & (info::owner | info::one_of_several)) != info::owner) {
+    if (own == 0 && !is_sole_owner(task.info)) {
         if (sum != 1) count_later(grid, sum - 1);
     } else {
         if (own != 0 && accounted < 2) {
@@ -180,13 +185,27 @@ __device__ __noinline__ void run_claimed_on_lanes(const warp_claim& claim) {
     run_wide_on_lanes<Nested>(lane_rank() < min(claim.wanted, claim.left), task, rank);
 }
 
+__device__ inline bool has_no_tasks() {
+    const warp_state& warp = this_warp();
+    return warp.lane_top == warp.lane_bottom && warp.wide_top == warp.wide_bottom;
+}
+
+/// All lanes of a warp that has run all it had: if it will find nothing more at hand, somebody may be waiting for its last block's grid.
+__device__ inline void flush_if_nothing_is_left() {
+    const bool nothing_left = look_at_share().left() <= 0 && board_is_empty();
+    if (__shfl_sync(all_lanes, nothing_left, 0)) flush_deferred();
+}
+
 /// With nothing else to run: blocks of the worker block's share, one after another until there is something else. False if there are none.
 /// A function by itself: it has next to nothing to keep while a kernel runs.
 __device__ __noinline__ inline bool run_of_share() {
     const warp_state& warp = this_warp();
     for (bool first = true;; first = false) {
         const warp_claim claim = take_of_share_as_warp();
-        if (claim.left == 0) return !first;
+        if (claim.left == 0) {
+            if (!first) flush_if_nothing_is_left();
+            return !first;
+        }
         const std::uint32_t width = field_of_words<offsetof(wide_task, info)>(claim.word) & info::width_mask;
         if (width == info::on_warp && claim.wanted == 1) {
             run_on_warp<false>(claim.word, claim.end - claim.left);
@@ -199,15 +218,16 @@ __device__ __noinline__ inline bool run_of_share() {
         } else {
             push_claimed(claim);
         }
-        const bool nothing_else = warp.lane_top == warp.lane_bottom && warp.wide_top == warp.wide_bottom &&
-                                  look_in_block(this_block().gang.has_candidate) == 0 && look_in_block(this_block().gang.over) == not_over;
+        const bool nothing_else = has_no_tasks() && look_in_block(this_block().gang.has_candidate) == 0 &&
+                                  look_in_block(this_block().gang.over) == not_over;
         if (!__all_sync(all_lanes, nothing_else)) return true;
     }
 }
 
-/// The wide task on the top of the stack, or as many blocks of it as a warp runs at a time.
+/// The wide task on the top of the stack, or as many blocks of it as a warp runs at a time. Not inlined: what it keeps in registers, rounds
+/// of lane tasks would have to do without.
 template <bool Nested>
-__device__ inline void run_wide(std::uint32_t available_tasks) {
+__device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     wide_task& top = slot<wide_task>(warp.wide_top - 1);
@@ -226,6 +246,7 @@ __device__ inline void run_wide(std::uint32_t available_tasks) {
         }
         __syncwarp();
         run_on_warp<Nested>(word, first);
+        if (!Nested && has_no_tasks()) flush_if_nothing_is_left();
     } else {
         run_wide_top_on_lanes<Nested>(available_tasks, first, last);
     }

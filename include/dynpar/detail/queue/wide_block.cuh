@@ -93,7 +93,12 @@ private:
 #if DYNPAR_ON_DEVICE
     __device__ bool is_on_warp() const { return (info_ & info::width_mask) == info::on_warp; }
     __device__ arena_index& own() const { return is_on_warp() ? this_warp().own : this_block().gang.own; }
-    __device__ arena_index ensure_own() const { return ensure_shared_record(own(), grid_, depth()); }
+    /// The record that children count on. The only block of a grid that has a record needs no other.
+    __device__ arena_index ensure_own() const {
+        if (!is_sole_owner(info_)) return ensure_shared_record(own(), grid_, depth());
+        put(own(), grid_);
+        return grid_;
+    }
     __device__ arena_index grid_of_its_own() const { return is_owner() ? grid_ : ensure_own(); }
     __device__ bool is_own_shared_memory(const void* place) const {
         if (shared_used_ == 0) return false;
@@ -111,48 +116,51 @@ private:
         return true;
     }
     /// A grid of one block of which a task says all, and which the kernels' own way is not for: it is traced, or for worker blocks.
-    /// False if this one is not for it either. As few values as can be live across a call: those are written to the stack of a single
-    /// thread, and 4 bytes of it take a line of the first-level cache.
+    /// False if this one is not for it either, or if anything is not as usual. Without a call: what is live across one is written to the
+    /// stack of a single thread, where 4 bytes take a line of the first-level cache.
     template <class Kernel, class... Args>
     static __device__ __noinline__ bool launch_simply(wide_arguments arguments, std::uint32_t threads, bool malleable, arena_index grid,
                                                       std::uint32_t task_info) {
+        gang_state& gang = this_block().gang;
+        warp_state& warp = this_warp();
         const std::uint32_t size = malleable ? min(threads, engine().malleable_threads) : threads;
         const bool on_worker_block = (task_info & info::width_mask) == info::on_block;
         if ((task_info & info::depth_mask) >= engine().nesting_depth || (size > warp_size && !on_worker_block)) return false;
+        wide_task task{};
+        task.info = ((task_info & (info::depth_mask | info::traced)) + 1) |
+                    (size == 1 ? info::on_lane : size <= warp_size ? info::on_warp : info::on_block);
+#if !DYNPAR_NO_TRACE
+        traced_child* noted = nullptr;
+        if (is_traced(task_info)) {
+            task.info |= info::bare;
+            // Not an argument: kernels that are not traced would hand it over as well.
+            const arena_index details = on_worker_block ? gang.current.details : warp.current.details;
+            unsigned& count = on_worker_block ? gang.traced.count : warp.traced.count;
+            traced_child* const children = on_worker_block ? gang.traced.children : warp.traced.children;
+            noted = note_child(count, children, on_worker_block ? gang.traced.capacity : warp.traced.capacity, kernel_name<Kernel>(), details,
+                               (task_info & info::depth_mask) + 1, threads, malleable, task.details);
+            if (noted == nullptr) return false;
+        }
+#endif
         // Nobody looks at the place before the block returns or waits.
         wide_task* const place = size > warp_size ? reserve_block_task() : reserve<wide_task>();
-        if (place == nullptr) return false;
-        const bool traced = is_traced(task_info);
-        const arena_index own = look(on_worker_block ? this_block().gang.own : this_warp().own);
-        wide_task task{};
+        if (place == nullptr) {
+#if !DYNPAR_NO_TRACE
+            if (noted != nullptr) forget_child(*noted);
+#endif
+            return false;
+        }
+        const arena_index own = look(on_worker_block ? gang.own : warp.own);
         task.entry = size == 1 ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
                                : &entry_points<Kernel, Args...>::wide;
         task.grid = own != 0 ? own : grid;
-        task.info = ((task_info & (info::depth_mask | info::traced)) + 1) | (traced ? info::bare : 0u) |
-                    (size == 1 ? info::on_lane : size <= warp_size ? info::on_warp : info::on_block);
         task.size = block_size(size);
         task.last = 1;
         task.arguments = arguments;
         copy_task(*place, task);
-#if !DYNPAR_NO_TRACE
-        if (traced) {
-            // Not an argument: kernels that are not traced would hand it over as well.
-            const arena_index details = on_worker_block ? this_block().gang.current.details : this_warp().current.details;
-            place->details = trace_child(kernel_name<Kernel>(), details, (task_info & info::depth_mask) + 1, threads, malleable,
-                                         on_worker_block);
-        }
-#endif
         return true;
     }
     __device__ void count_launch() { ++launched_; }
-    /// A child that others may run before this block returns is counted at once; on which record, 0 if there is no memory.
-    static __device__ arena_index count_open_child(arena_index& own, unsigned& accounted, arena_index grid, std::uint32_t depth) {
-        const arena_index mine = ensure_shared_record(own, grid, depth);
-        if (mine == 0) return 0;
-        atomicMax(&accounted, 1u);
-        atomicAdd(&at<grid_record>(mine)->pending, 1);
-        return mine;
-    }
     __device__ status launch_child(launch_request& request, const shape& s) {
         request.on_worker_block = !is_on_warp();
         if (const status why = admit(request, s); why != status::success) return why;
@@ -161,9 +169,13 @@ private:
         if (result == status::success && !request.open_to_others) ++launched_;
         return result;
     }
+    /// A child that others may run before this block returns is counted at once; on which record, 0 if there is no memory.
     __device__ arena_index counting_record() {
-        unsigned& accounted = is_on_warp() ? this_warp().own_accounted : this_block().gang.own_accounted;
-        return count_open_child(own(), accounted, grid_, depth());
+        const arena_index mine = ensure_own();
+        if (mine == 0) return 0;
+        atomicMax(is_on_warp() ? &this_warp().own_accounted : &this_block().gang.own_accounted, 1u);
+        atomicAdd(&at<grid_record>(mine)->pending, 1);
+        return mine;
     }
     /// A continuation into the record that only this block knows, for the first of the block's threads that asks.
     __device__ bool continue_simply(const simple_continuation& simple) {

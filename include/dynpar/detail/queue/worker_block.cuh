@@ -18,7 +18,7 @@ __device__ void run_on_block();  // below
 
 /// One lane: takes a block off the worker block's stack as what all warps run next. `deeper_than`: only a grid that may run on
 /// top of what waits here.
-__device__ inline void choose_candidate(int deeper_than) {
+__device__ inline void choose_candidate_here(int deeper_than) {
     gang_state& gang = this_block().gang;
     with_block_lock(gang.lock, [&] {
         const bool have = look_in_block(gang.has_candidate) != 0;
@@ -39,6 +39,9 @@ __device__ inline void choose_candidate(int deeper_than) {
         put_in_block(gang.has_candidate, 1u);
     });
 }
+
+/// The same for those who seldom need it.
+__device__ __noinline__ inline void choose_candidate(int deeper_than) { choose_candidate_here(deeper_than); }
 
 __device__ DYNPAR_NOINLINE inline unsigned all_warps() { return blockDim.x == 1024 ? all_lanes : (1u << blockDim.x / warp_size) - 1; }
 
@@ -121,7 +124,7 @@ __device__ inline void run_candidate() {
     }
     const frame_guard<true> frame;
     sync_block();
-    // What the trace wants to know the last warp sees to, which has least to do. The frame has kept when it itself began something.
+    // What the trace wants to know the last warps see to, which have least to do. The frame has kept when this one itself began something.
     const bool traces = threadIdx.x / warp_size == blockDim.x / warp_size - 1 && is_traced(task.info);
     if (traces && lane_rank() == 0) warp.begun_at = device_nanoseconds();
     __syncwarp();
@@ -145,10 +148,10 @@ __device__ inline void run_candidate() {
     const arena_index details = task.details;
     const std::uint32_t task_info = task.info, rank = task.first;
     sync_block();
-    if (traces) {  // while the first thread counts
-        if (lane_rank() == 0) stamp(details, task_info, rank, warp.begun_at);
-        write_traced_children();
-    }
+    if (traces && lane_rank() == 0) stamp(details, task_info, rank, warp.begun_at);  // while the first thread counts
+#if !DYNPAR_NO_TRACE
+    if (threadIdx.x / warp_size == blockDim.x / warp_size - 2) write_if_many(gang.traced, gang.traced.capacity / 2);
+#endif
     if (threadIdx.x == 0) {
         return_shared_memory(task.size.shared_bytes(), borrowed);
         const count_change mine = settle_wide(task.grid, task.info, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
@@ -166,7 +169,7 @@ __device__ inline void run_candidate() {
         warp.depth = outer_depth;
     }
     frame.end();
-    exchange_block_tasks();
+    exchange_block_tasks_now_and_then();
 }
 
 /// All warps of the worker block, none of which waits for anything: what one of them has on its stack of wide tasks is divided among all.
@@ -223,7 +226,7 @@ __device__ DYNPAR_NOINLINE inline void run_on_block() {
         const bool waits = warp.depth >= 0;
         bool leaves = in_a_row == most_in_a_row || waits || piled_up > most_piled_up;
         if (threadIdx.x == 0 && !leaves) {
-            choose_candidate(-1);
+            choose_candidate_here(-1);
             leaves = look_in_block(this_block().gang.has_candidate) == 0;
         }
         const block_votes votes = vote_of_block(leaves, waits);  // also: nobody runs children before they are counted
