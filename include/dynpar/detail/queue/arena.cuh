@@ -120,13 +120,18 @@ __device__ inline arena_index* pieces_at_hand() {
     return engine().free_pieces + static_cast<std::size_t>(worker_rank()) * pieces_kept;
 }
 
-/// 0 if there is no memory. Lanes may call it on their own, but not while others give back.
-__device__ __noinline__ inline arena_index take_piece() {
+/// 0 if there is none at hand. Lanes may call it on their own, but not while others give back.
+__device__ inline arena_index take_piece_at_hand() {
     warp_state& warp = this_warp();
     const int left = atomicSub(&warp.free_pieces, 1);
     if (left > 0) return pieces_at_hand()[left - 1];
     atomicAdd(&warp.free_pieces, 1);
-    return allocate(piece_class);
+    return 0;
+}
+/// 0 if there is no memory.
+__device__ __noinline__ inline arena_index take_piece() {
+    const arena_index piece = take_piece_at_hand();
+    return piece != 0 ? piece : allocate(piece_class);
 }
 
 __device__ __noinline__ inline void give_back_piece(arena_index piece) {
@@ -151,6 +156,18 @@ __device__ inline void begin_with_memory() {
         this_warp().free_records = records_at_first;
         this_warp().free_pieces = pieces_at_first;
     }
+}
+
+/// The first thread of a run, which has just begun with memory: takes what it would take first, without a look at where it has put it.
+__device__ inline arena_index take_first_record() {
+    if (engine().arena_fresh == engine().arena_begin) return take_record();
+    --this_warp().free_records;
+    return engine().arena_begin + records_at_first - 1;
+}
+__device__ inline arena_index take_first_piece() {
+    if (engine().arena_fresh == engine().arena_begin) return take_piece();
+    --this_warp().free_pieces;
+    return engine().arena_begin + records_at_first + (pieces_at_first - 1 << piece_class);
 }
 
 /// Fewer than a round may take, or nearly more than there is room for.

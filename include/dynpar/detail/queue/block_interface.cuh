@@ -123,6 +123,13 @@ public:
             }
             if (simple.entry != nullptr && !bad && derived().continue_simply(simple)) return status::success;
         }
+        if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
+            if (simple.entry == nullptr && !bad && (info_ & (info::owner | info::traced)) == info::owner && is_plain(s, most_threads<Kernel>())) {
+                wide_arguments arguments;
+                memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
+                if (continue_plainly<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.malleable, grid_, info_)) return status::success;
+            }
+        }
         return apply(continue_slowly<Kernel, Args...>(derived(), payload, s, simple, bad));
 #else
         return nowhere(kernel, s, args...);
@@ -197,6 +204,34 @@ protected:
         request.stream = stream;
         const status result = block.launch_child(request, s);
         return {block, result};
+    }
+    /// A continuation of a grid that has a record: blocks in one dimension, without shared memory. False if there is no memory at hand.
+    /// Without a call, as launch_simply; the whole grid waits for it.
+    template <class Kernel, class... Args>
+    static __device__ __noinline__ bool continue_plainly(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
+                                                         bool malleable, arena_index record, std::uint32_t task_info) {
+        const arena_index place = take_piece_at_hand();
+        if (place == 0) return false;
+        const width_choice choice = choose_width(threads, malleable, engine().malleable_threads);
+        launch_details& details = *at<launch_details>(place);
+        details.blocks = dimensions(blocks);
+        details.threads = dimensions(choice.threads);
+        details.shared_bytes = 0;
+        details.trace_id = dynpar::grid_record::none;
+        wide_task task;
+        task.entry = choice.width == info::on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
+                                                   : &entry_points<Kernel, Args...>::wide;
+        task.grid = record;
+        task.info = (task_info & info::depth_mask) | choice.width | info::owner | (blocks > 1 ? info::one_of_several : 0u);
+        task.size = block_size(choice.threads);
+        task.details = place;
+        task.first = 0;
+        task.last = blocks;
+        task.arguments = arguments;
+        copy_task(details.task, task);
+        details.link.size_class = piece_class;
+        add_continuation(record, place);
+        return true;
     }
     template <class Kernel, class... Args>
     static __device__ __noinline__ block_and_status<Derived> continue_slowly(Derived block, payload_of<Kernel, Args...> payload,

@@ -272,11 +272,8 @@ __device__ inline void release_record(arena_index grid, const record_view& view)
     if (streamed) advance_stream(stream);
 }
 
-/// The run's first grid is complete.
-__device__ inline void end_run() {
-    fence();
-    put(engine().control->done, 1u);
-}
+/// The run's first grid is complete. What the run has written others see when the resident grid has ended.
+__device__ inline void end_run() { put(engine().control->done, 1u); }
 
 /// An addition behind all that this thread has written, and that it has seen others write. Unlike a fence it leaves the first-level
 /// cache as it is, with the stacks of all threads in it.

@@ -45,6 +45,13 @@ __device__ inline bool is_simple_on_block(const shape& s, unsigned most_threads)
     return s.shared_bytes == 0 && !s.malleable && s.threads.x > warp_size && s.threads.x <= min(most_threads, engine().block_threads);
 }
 
+/// Whether it is blocks of some threads, both in one dimension and as many as there can be, without shared memory.
+__device__ inline bool is_plain(const shape& s, unsigned most_threads) {
+    if (s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1 || s.shared_bytes != 0) return false;
+    if (s.blocks.x == 0 || s.blocks.x > bounds::grid_blocks_x || s.threads.x == 0) return false;
+    return s.threads.x <= (s.malleable ? most_threads : min(most_threads, engine().block_threads));
+}
+
 /// Whether a task says all that there is to say of a shape, but for the number of blocks.
 __device__ inline bool needs_no_details(const shape& s) {
     return s.shared_bytes == 0 && (s.malleable || (s.threads.y == 1 && s.threads.z == 1));
@@ -132,8 +139,10 @@ __device__ __noinline__ inline status admit(launch_request& request, const shape
     return why;
 }
 
-/// A place for what a task does not say, 0 if there is no memory: one of the trace's, or one that is to be given back.
-__device__ inline arena_index take_details(std::uint32_t trace_id, std::uint32_t payload_size) {
+/// A place for what a task does not say, 0 if there is no memory: one of the trace's, or one that is to be given back, mostly out of
+/// `take_one_piece()`.
+template <class TakePiece>
+__device__ inline arena_index take_details(std::uint32_t trace_id, std::uint32_t payload_size, TakePiece take_one_piece) {
     const bool fits = payload_size <= sizeof(wide_arguments);
     if (trace_id != dynpar::grid_record::none && fits) {
         const arena_index place = traced_details + trace_id * traced_details_units;
@@ -141,9 +150,13 @@ __device__ inline arena_index take_details(std::uint32_t trace_id, std::uint32_t
         return place;
     }
     const unsigned size_class = max(size_class_of(sizeof(launch_details) + (fits ? 0 : payload_size)), piece_class);
-    const arena_index piece = size_class == piece_class ? take_piece() : allocate(size_class);
+    const arena_index piece = size_class == piece_class ? take_one_piece() : allocate(size_class);
     if (piece != 0) at<launch_details>(piece)->link = {0, size_class};
     return piece;
+}
+
+__device__ inline arena_index take_details(const launch_request& request) {
+    return take_details(request.trace_id, request.payload_size, [] { return take_piece(); });
 }
 
 /// Fills in details but for the task and its arguments. `threads`: of a block.
@@ -174,7 +187,7 @@ __device__ inline void fill_task(wide_task& task, const launch_request& request,
 /// `out_of_memory`, or success; then the caller counts one child more.
 __device__ inline status launch_with_record(const launch_request& request, const shape& s, arena_index parent) {
     const arena_index record = take_record();
-    const arena_index details = request.needs_details ? take_details(request.trace_id, request.payload_size) : 0;
+    const arena_index details = request.needs_details ? take_details(request) : 0;
     if (record == 0 || (request.needs_details && details == 0)) {
         if (record != 0) release(record, 0);
         if (details != 0) release_piece(details, at<launch_details>(details)->link.size_class);
@@ -221,7 +234,7 @@ __device__ __noinline__ inline bool push_child_of_worker_block(arena_index& own,
 __device__ inline bool launch_without_record(const launch_request& request, const shape& s, arena_index grid,
                                                           arena_index* own) {
     wide_task task;
-    fill_task(task, request, s, request.needs_details ? take_details(request.trace_id, request.payload_size) : 0);  // if any, they have a place in the trace
+    fill_task(task, request, s, request.needs_details ? take_details(request) : 0);  // if any, they have a place in the trace
     if (request.open_to_others) {  // and so counted on `grid` already
         task.grid = grid;
         return push_here(task);
@@ -256,7 +269,7 @@ __device__ __noinline__ inline status continue_with(launch_request& request, con
     // A record has no room for what the trace knows of a continuation.
     const bool may_be_simple = simple.entry != nullptr && lock != nullptr && (request.info & info::traced) == 0;
     if (may_be_simple && add_simple_continuation(record, simple, *lock)) return status::success;
-    const arena_index details = take_details(request.trace_id, request.payload_size);
+    const arena_index details = take_details(request);
     if (details == 0) return lose(request, s, status::out_of_memory);
     wide_task task;
     fill_task(task, request, s, details);

@@ -57,8 +57,8 @@ __device__ __noinline__ inline void begin_first_grid(const first_grid& first, wi
     }
 #endif
     task.entry = entry;
-    task.grid = take_record();
-    task.details = take_details(trace_id, first.payload_size);
+    task.grid = take_first_record();
+    task.details = take_details(trace_id, first.payload_size, [] { return take_first_piece(); });
     task.arguments = arguments;
     if (task.grid != 0 && task.details != 0) {
         launch_details& details = *at<launch_details>(task.details);

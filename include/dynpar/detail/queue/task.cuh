@@ -130,10 +130,12 @@ struct width_choice {
     std::uint32_t width;
     std::uint32_t threads;
 };
-DYNPAR_FUNCTION inline width_choice choose_width(const shape& s, unsigned malleable_threads) {
-    std::uint32_t threads = static_cast<std::uint32_t>(s.threads.count());
-    if (s.malleable && threads > malleable_threads) threads = malleable_threads;
+DYNPAR_FUNCTION inline width_choice choose_width(std::uint32_t threads, bool malleable, unsigned malleable_threads) {
+    if (malleable && threads > malleable_threads) threads = malleable_threads;
     return {threads == 1 ? info::on_lane : threads <= warp_size ? info::on_warp : info::on_block, threads};
+}
+DYNPAR_FUNCTION inline width_choice choose_width(const shape& s, unsigned malleable_threads) {
+    return choose_width(static_cast<std::uint32_t>(s.threads.count()), s.malleable, malleable_threads);
 }
 
 /// The grid that a run begins with, as the host prepares it: what only device code knows, its task has not yet.

@@ -202,10 +202,7 @@ __device__ __noinline__ inline bool run_of_share() {
     const warp_state& warp = this_warp();
     for (bool first = true;; first = false) {
         const warp_claim claim = take_of_share_as_warp();
-        if (claim.left == 0) {
-            if (!first) flush_if_nothing_is_left();
-            return !first;
-        }
+        if (claim.left == 0) return !first;
         const std::uint32_t width = field_of_words<offsetof(wide_task, info)>(claim.word) & info::width_mask;
         if (width == info::on_warp && claim.wanted == 1) {
             run_on_warp<false>(claim.word, claim.end - claim.left);
@@ -213,6 +210,8 @@ __device__ __noinline__ inline bool run_of_share() {
             if (lane_rank() == 0 && this_warp().deferred < 0 && this_warp().deferred_grid == grid) {
                 this_warp().keeps_share = claim.number;
             }
+            __syncwarp();
+            if (has_no_tasks()) flush_if_nothing_is_left();
         } else if (width == info::on_lane) {
             run_claimed_on_lanes<false>(claim);
         } else {

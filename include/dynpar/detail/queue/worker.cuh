@@ -263,7 +263,11 @@ __device__ __noinline__ inline void work() {
     for (unsigned steps = 1;; ++steps) {
         if (!step<false>() && !run_of_share()) {
             if (!find_work()) return;
-            if (this_warp().wide_top != this_warp().wide_bottom) share();  // before this one has something to do for long
+            if (has_no_tasks()) {
+                run_of_share();  // for which it was found
+            } else if (this_warp().wide_top != this_warp().wide_bottom) {
+                share();  // before this one has something to do for long
+            }
             continue;
         }
         if (steps % share_every == 0 || this_warp().wide_top != this_warp().wide_bottom) {  // wide tasks are long, and few

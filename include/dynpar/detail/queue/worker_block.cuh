@@ -214,8 +214,8 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
     }
 }
 
-/// All warps of the worker block, each having found all others ready: runs the candidate, and then more. Coming together costs more than
-/// most tasks; but what the tasks launch for single warps must not pile up.
+/// All warps of the worker block, each having found all others ready: runs the candidate, and then more, from the board when there is none
+/// left here. Coming together costs more than most tasks; but what the tasks launch for single warps must not pile up.
 __device__ DYNPAR_NOINLINE inline void run_on_block() {
     constexpr unsigned most_in_a_row = 64;
     constexpr std::uint32_t most_piled_up = 32;
@@ -227,6 +227,7 @@ __device__ DYNPAR_NOINLINE inline void run_on_block() {
         bool leaves = in_a_row == most_in_a_row || waits || piled_up > most_piled_up;
         if (threadIdx.x == 0 && !leaves) {
             choose_candidate_here(-1);
+            if (look_in_block(this_block().gang.has_candidate) == 0 && fill_share_for_block()) choose_candidate(-1);
             leaves = look_in_block(this_block().gang.has_candidate) == 0;
         }
         const block_votes votes = vote_of_block(leaves, waits);  // also: nobody runs children before they are counted
