@@ -51,19 +51,25 @@ __device__ inline unsigned long long exchange_behind_writes(unsigned long long& 
     return found;
 }
 
-/// The last blocks of a grid, so many. False if the board is full.
-__device__ __noinline__ inline bool post(arena_index details, std::uint32_t width, std::uint32_t blocks) {
-    run_control& control = *engine().control;
-    const board_word fresh(details, width, blocks);
+/// What the board has, as far as is known.
+struct board_view {
     board_word seen[board_places];
+    __device__ board_view() {
 #pragma unroll
-    for (unsigned place = 0; place < board_places; ++place) seen[place] = board_word(look(control.board[place]));
+        for (unsigned place = 0; place < board_places; ++place) seen[place] = board_word(look(engine().control->board[place]));
+    }
+};
+
+/// The last blocks of a grid, so many. False if the board is full.
+__device__ inline bool post(arena_index details, std::uint32_t width, std::uint32_t blocks, board_view& board) {
+    const board_word fresh(details, width, blocks);
 #pragma unroll
     for (unsigned place = 0; place < board_places; ++place) {
-        while (seen[place].left() <= 0) {
-            const board_word found{exchange_behind_writes(control.board[place], seen[place].bits, fresh.bits)};
-            if (found.bits == seen[place].bits) return true;
-            seen[place] = found;
+        while (board.seen[place].left() <= 0) {
+            unsigned long long& word = engine().control->board[place];
+            const board_word found{exchange_behind_writes(word, board.seen[place].bits, fresh.bits)};
+            if (found.bits == board.seen[place].bits) return true;
+            board.seen[place] = found;
         }
     }
     return false;
@@ -82,13 +88,17 @@ __device__ inline board_word take_posted(unsigned place, std::uint32_t blocks) {
 /// Puts the task of a whole grid where its workers find it. Where the grid has details, it lies in them already. False if there is no
 /// memory. Of a grid on the board the first blocks stay here: a grid often goes on from its first block, and what that takes, this
 /// multiprocessor has in its instruction cache.
-__device__ __noinline__ inline bool push_wide(wide_task task) {
+__device__ inline bool push_wide(wide_task& task, board_view& board) {
     const std::uint32_t width = task.info & info::width_mask;
     if (task.details != 0 && is_for_board(width, task.last)) {
         const std::uint32_t kept = min(grain_of(width), task.last - 1);
-        if (post(task.details, width, task.last - kept)) task.last = kept;
+        if (post(task.details, width, task.last - kept, board)) task.last = kept;
     }
     return push_here(task);
+}
+__device__ __noinline__ inline bool push_wide(wide_task task) {
+    board_view board;
+    return push_wide(task, board);
 }
 
 }  // namespace queue

@@ -87,8 +87,8 @@ __device__ inline count_change settle_lane(arena_index grid, std::uint32_t task_
     const record_view view(own);
     if (begin_continuation(own, view)) return {0, 0};
     release_record(own, view);
-    if (view.parent() == 0) end_run();
-    return {view.parent(), -1};
+    if (view.parent == 0) end_run();
+    return {view.parent, -1};
 }
 
 /// All lanes together, when all blocks of a round have returned.

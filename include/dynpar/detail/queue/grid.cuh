@@ -122,39 +122,55 @@ __device__ inline void add_continuation(arena_index grid, arena_index place) {
     at<launch_details>(place)->link.next = atomicExch(&at<grid_record>(grid)->added, place);
 }
 
-/// A record as another multiprocessor may have left it, in one go: loads that wait for each other cost more than anything else here.
+/// A record as another multiprocessor may have left it, all but the arguments, in one go: loads that wait for each other cost more than
+/// anything else here.
 struct record_view {
-    uint4 head;       // pending, parent, entry
-    uint4 arguments;
-    uint4 tail;       // depth and flags, memory, continuations, added
+    arena_index parent;
+    lane_entry entry;
+    std::uint32_t depth_and_flags;
+    arena_index memory;
+    arena_index continuations;
+    arena_index added;
 
-    __device__ explicit record_view(arena_index grid)
-        : head(__ldcg(at<uint4>(grid))), arguments(__ldcg(at<uint4>(grid) + 1)), tail(__ldcg(at<uint4>(grid) + 2)) {}
+    __device__ record_view(arena_index its_parent, lane_entry its_entry, std::uint32_t its_depth_and_flags, arena_index its_memory,
+                           arena_index its_continuations, arena_index it_has_added)
+        : parent(its_parent), entry(its_entry), depth_and_flags(its_depth_and_flags), memory(its_memory),
+          continuations(its_continuations), added(it_has_added) {}
+    __device__ explicit record_view(arena_index grid) {
+        const uint4 head = __ldcg(at<uint4>(grid));
+        const uint4 tail = __ldcg(at<uint4>(grid) + 2);
+        parent = head.y;
+        entry = reinterpret_cast<lane_entry>(static_cast<unsigned long long>(head.w) << 32 | head.z);
+        depth_and_flags = tail.x;
+        memory = tail.y;
+        continuations = tail.z;
+        added = tail.w;
+    }
 
-    __device__ arena_index parent() const { return head.y; }
-    __device__ lane_entry entry() const {
-        return reinterpret_cast<lane_entry>(static_cast<unsigned long long>(head.w) << 32 | head.z);
-    }
-    __device__ std::uint32_t depth_and_flags() const { return tail.x; }
-    __device__ arena_index memory() const { return tail.y; }
-    __device__ arena_index continuations() const { return tail.z; }
-    __device__ arena_index added() const { return tail.w; }
-
-    __device__ bool has_list() const { return (continuations() | added()) != 0; }
-    __device__ bool has_only_simple_continuation() const {
-        return entry() != nullptr && !has_list() && (depth_and_flags() & grid_record::threads_mask) == 0;
-    }
-    /// The simple continuation, if it is one of one thread.
-    __device__ lane_task simple_task(arena_index grid) const {
-        lane_task task;
-        task.entry = entry();
-        task.grid = grid;
-        task.info = (depth_and_flags() & info::depth_mask) | info::owner;
-        memcpy(&task.arguments, &arguments, sizeof(arguments));
-        return task;
-    }
+    __device__ bool has_list() const { return (continuations | added) != 0; }
+    __device__ bool continues_on_warp() const { return (depth_and_flags & grid_record::threads_mask) != 0; }
 };
+__device__ inline uint4 arguments_of(arena_index grid) { return __ldcg(at<uint4>(grid) + 1); }
 
+/// The simple continuation of a record, as a task: if it is of one thread, and if it is of several, which fit a warp.
+__device__ inline lane_task simple_lane_task(arena_index grid, const record_view& view, uint4 arguments) {
+    lane_task task;
+    task.entry = view.entry;
+    task.grid = grid;
+    task.info = (view.depth_and_flags & info::depth_mask) | info::owner;
+    memcpy(&task.arguments, &arguments, sizeof(arguments));
+    return task;
+}
+__device__ inline wide_task simple_warp_task(arena_index grid, const record_view& view, uint4 arguments) {
+    wide_task task{};
+    task.entry = reinterpret_cast<wide_entry>(view.entry);
+    task.grid = grid;
+    task.info = (view.depth_and_flags & info::depth_mask) | info::owner | info::on_warp;
+    task.size = block_size(1u << ((view.depth_and_flags & grid_record::threads_mask) >> grid_record::threads_shift));
+    task.last = 1;
+    memcpy(&task.arguments, &arguments, sizeof(arguments));
+    return task;
+}
 /// The record of a grid whose count this thread has found to be zero, after all that the others have written. A fence would do as well, and
 /// would also wait for what this thread has written.
 __device__ inline record_view look_at_complete(arena_index grid) {
@@ -170,86 +186,68 @@ __device__ inline void release_piece(arena_index piece, unsigned size_class) {
     }
 }
 
-/// Of a grid all of whose work is done: its list of continuations as it is to be from now on. What has run is given back.
-__device__ inline arena_index put_in_order(arena_index grid, arena_index continuations, arena_index added, std::uint32_t depth_and_flags) {
-    grid_record* record = at<grid_record>(grid);
-    const arena_index ran = (depth_and_flags & grid_record::continuing) != 0 ? continuations : 0;
+/// The simple continuation that the record of a grid has. The view of that in pieces: as a whole it would go by the stack.
+__device__ __noinline__ inline void begin_simple_continuation(arena_index grid, arena_index parent, lane_entry entry,
+                                                              std::uint32_t depth_and_flags) {
+    const record_view view{parent, entry, depth_and_flags, 0, 0, 0};
+    const uint4 arguments = arguments_of(grid);
+    at<uint4>(grid)[0] = make_uint4(1, parent, 0, 0);
+    bool pushed = false;
+    if (view.continues_on_warp()) {
+        put(at<grid_record>(grid)->depth_and_flags, depth_and_flags & ~grid_record::threads_mask);
+        const wide_task task = simple_warp_task(grid, view, arguments);
+        pushed = push(task) || push_spilled(task);
+    } else {
+        const lane_task task = simple_lane_task(grid, view, arguments);
+        pushed = push(task) || push_spilled(task);
+    }
+    if (!pushed) stop_run(no_memory);
+}
+
+/// Of a grid with a list of continuations, one of which may just have run: puts it in order and begins the next one; false if there is none
+/// left. What has run is given back. The whole grid waits for this: what has to be read, or most likely, is on its way at once.
+__device__ __noinline__ inline bool go_on_in_list(arena_index grid, record_view view) {
+    grid_record* const record = at<grid_record>(grid);
+    board_view board;
+    wide_task task;
+    const arena_index likely = view.added;
+    if (likely != 0) copy_fresh_task(task, at<launch_details>(likely)->task);
+    const arena_index ran = (view.depth_and_flags & grid_record::continuing) != 0 ? view.continuations : 0;
+    arena_index continuations = view.continuations;
     unsigned class_of_ran = not_given_back;
     if (ran != 0) {
         const memory_link& link = at<launch_details>(ran)->link;
         continuations = look(link.next);
         class_of_ran = look(link.size_class);
     }
-    while (added != 0) {  // the last one first
+    for (arena_index added = view.added; added != 0;) {  // the last one first
         arena_index& link = at<launch_details>(added)->link.next;
         const arena_index before = look(link);
         put(link, continuations);
         continuations = added;
         added = before;
     }
+    view.depth_and_flags &= ~grid_record::continuing;
+    const bool from_list = view.entry == nullptr && continuations != 0;
     put(record->continuations, continuations);
     put(record->added, 0u);
-    if (ran != 0) {
-        put(record->depth_and_flags, depth_and_flags & ~grid_record::continuing);
-        release_piece(ran, class_of_ran);
+    put(record->depth_and_flags, view.depth_and_flags | (from_list ? grid_record::continuing : 0u));
+    if (from_list) {
+        if (continuations != likely) copy_fresh_task(task, at<launch_details>(continuations)->task);
+        put(record->pending, static_cast<int>(task.last));
+        if (!push_wide(task, board)) stop_run(no_memory);
+    } else if (view.entry != nullptr) {
+        begin_simple_continuation(grid, view.parent, view.entry, view.depth_and_flags);
     }
-    return continuations;
-}
-
-/// A continuation that is not simple.
-__device__ __noinline__ inline void begin_general_continuation(arena_index grid, arena_index place, std::uint32_t depth_and_flags) {
-    grid_record* record = at<grid_record>(grid);
-    wide_task task;
-    copy_fresh_task(task, at<launch_details>(place)->task);
-    put(record->depth_and_flags, depth_and_flags | grid_record::continuing);
-    put(record->pending, static_cast<int>(task.last));
-    if (!push_wide(task)) stop_run(no_memory);
-}
-
-/// A simple one of several threads: they fit a warp.
-__device__ __noinline__ inline void begin_warp_continuation(arena_index grid, lane_entry entry, std::uint32_t depth_and_flags,
-                                                            lane_arguments arguments) {
-    wide_task task{};
-    task.entry = reinterpret_cast<wide_entry>(entry);
-    task.grid = grid;
-    task.info = (depth_and_flags & info::depth_mask) | info::owner | info::on_warp;
-    task.size = block_size(1u << ((depth_and_flags & grid_record::threads_mask) >> grid_record::threads_shift));
-    task.last = 1;
-    memcpy(&task.arguments, &arguments, sizeof(arguments));
-    put(at<grid_record>(grid)->depth_and_flags, depth_and_flags & ~grid_record::threads_mask);
-    if (!push(task) && !push_spilled(task)) stop_run(no_memory);
-}
-
-/// The simple continuation that the record of a grid has.
-__device__ inline void begin_simple_continuation(arena_index grid, const record_view& view) {
-    const lane_task task = view.simple_task(grid);
-    at<uint4>(grid)[0] = make_uint4(1, view.parent(), 0, 0);
-    if ((view.depth_and_flags() & grid_record::threads_mask) != 0) {
-        begin_warp_continuation(grid, task.entry, view.depth_and_flags() & ~grid_record::continuing, task.arguments);
-    } else if (!push(task) && !push_spilled(task)) {
-        stop_run(no_memory);
-    }
-}
-
-/// Of a grid with a list of continuations, one of which may just have run: the next one; false if there is none left.
-__device__ __noinline__ inline bool go_on_in_list(arena_index grid, record_view view) {
-    const arena_index continuations = put_in_order(grid, view.continuations(), view.added(), view.depth_and_flags());
-    const std::uint32_t depth_and_flags = view.depth_and_flags() & ~grid_record::continuing;
-    if (view.entry() != nullptr) {
-        begin_simple_continuation(grid, view);
-    } else if (continuations != 0) {
-        begin_general_continuation(grid, continuations, depth_and_flags);
-    } else {
-        return false;
-    }
-    return true;
+    if (ran != 0) release_piece(ran, class_of_ran);
+    return from_list || view.entry != nullptr;
 }
 
 /// Starts the next continuation of a grid all of whose work is done; false if there is none left.
 __device__ inline bool begin_continuation(arena_index grid, const record_view& view) {
     if (view.has_list()) return go_on_in_list(grid, view);
-    if (view.entry() == nullptr) return false;
-    begin_simple_continuation(grid, view);
+    if (view.entry == nullptr) return false;
+    begin_simple_continuation(grid, view.parent, view.entry, view.depth_and_flags);
     return true;
 }
 
@@ -265,8 +263,8 @@ __device__ __noinline__ inline void release_memory(arena_index piece) {
 
 /// Gives back what a complete grid had.
 __device__ inline void release_record(arena_index grid, const record_view& view) {
-    if (view.memory() != 0) release_memory(view.memory());
-    const bool streamed = (view.depth_and_flags() & grid_record::in_stream) != 0;
+    if (view.memory != 0) release_memory(view.memory);
+    const bool streamed = (view.depth_and_flags & grid_record::in_stream) != 0;
     const arena_index stream = streamed ? look(at<grid_record>(grid)->scratch[0]) : 0;
     give_back_record(grid);
     if (streamed) advance_stream(stream);
@@ -283,33 +281,38 @@ __device__ inline int add_behind_writes(int& place, int change) {
     return before;
 }
 
-/// Of a grid all of whose work is done, but for what retire() does itself: its next continuation, or it is complete, and so on upwards.
-__device__ __noinline__ inline void go_on(arena_index grid) {
-    record_view view(grid);
+/// Of a grid all of whose work is done, but for what retire() does itself: its next continuation, or it is complete, and so on upwards. The
+/// view in pieces, as above.
+__device__ __noinline__ inline void go_on(arena_index grid, arena_index parent, lane_entry entry, std::uint32_t depth_and_flags,
+                                          arena_index memory, arena_index continuations, arena_index added) {
+    record_view view{parent, entry, depth_and_flags, memory, continuations, added};
     while (!begin_continuation(grid, view)) {
-        if (view.parent() == 0) return end_run();  // nobody wants its memory back
-        const int before = add_behind_writes(at<grid_record>(view.parent())->pending, -1);  // takes long: meanwhile
+        if (view.parent == 0) return end_run();  // nobody wants its memory back
+        const int before = add_behind_writes(at<grid_record>(view.parent)->pending, -1);  // takes long: meanwhile
         release_record(grid, view);
         if (before != 1) return;
-        grid = view.parent();
+        grid = view.parent;
         view = look_at_complete(grid);
     }
 }
 
 /// Adds to a record's count; where it becomes zero, the continuation begins or the grid is complete, and so on upwards. Nearly every join
-/// comes here. So it does the most frequent case, one continuation of one thread, without a call: what is kept in registers across calls
-/// is written to the stack first, and an addition behind all writes would wait for that, too.
+/// comes here. So it does the most frequent case, a continuation of one thread and nothing else, without a call: what is kept in registers
+/// across calls is written to the stack first, and an addition behind all writes would wait for that, too.
 __device__ __noinline__ inline void retire(arena_index grid, int change) {
     if (add_behind_writes(at<grid_record>(grid)->pending, change) + change != 0) return;
     const record_view view = look_at_complete(grid);
-    if (view.has_only_simple_continuation()) {
-        if (lane_task* const place = reserve<lane_task>(); place != nullptr) {
-            at<uint4>(grid)[0] = make_uint4(1, view.parent(), 0, 0);
-            copy_task(*place, view.simple_task(grid));
-            return;
+    const uint4 arguments = arguments_of(grid);
+    if (view.entry != nullptr && !view.has_list()) {
+        if (lane_task* const place = view.continues_on_warp() ? nullptr : reserve<lane_task>(); place != nullptr) {
+            at<uint4>(grid)[0] = make_uint4(1, view.parent, 0, 0);
+            copy_task(*place, simple_lane_task(grid, view, arguments));
+        } else {
+            begin_simple_continuation(grid, view.parent, view.entry, view.depth_and_flags);
         }
+        return;
     }
-    go_on(grid);
+    go_on(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
 }
 
 #endif

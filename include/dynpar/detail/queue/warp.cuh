@@ -223,19 +223,23 @@ __device__ __noinline__ inline bool run_of_share() {
     }
 }
 
-/// The wide task on the top of the stack, or as many blocks of it as a warp runs at a time. Not inlined: what it keeps in registers, rounds
-/// of lane tasks would have to do without.
+/// The wide task on the top of the stack, or as many blocks of it as a warp runs at a time; and if with it a grid goes on, some of that.
+/// Not inlined: what it keeps in registers, rounds of lane tasks would have to do without.
 template <bool Nested>
 __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
+    constexpr unsigned most_in_a_row = 8;  // then it is time to look at everything else
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
-    wide_task& top = slot<wide_task>(warp.wide_top - 1);
-    std::uint32_t word = 0;
-    if (lane < task_words) word = word_of(top, lane);
-    const std::uint32_t first = field_of_words<offsetof(wide_task, first)>(word);
-    const std::uint32_t last = field_of_words<offsetof(wide_task, last)>(word);
-    __syncwarp();
-    if ((field_of_words<offsetof(wide_task, info)>(word) & info::width_mask) == info::on_warp) {
+    for (unsigned in_a_row = 1;; ++in_a_row) {
+        wide_task& top = slot<wide_task>(warp.wide_top - 1);
+        std::uint32_t word = 0;
+        if (lane < task_words) word = word_of(top, lane);
+        const std::uint32_t first = field_of_words<offsetof(wide_task, first)>(word);
+        const std::uint32_t last = field_of_words<offsetof(wide_task, last)>(word);
+        __syncwarp();
+        if ((field_of_words<offsetof(wide_task, info)>(word) & info::width_mask) != info::on_warp) {
+            return run_wide_top_on_lanes<Nested>(available_tasks, first, last);
+        }
         if (lane == 0) {
             if (first + 1 == last) {
                 --warp.wide_top;
@@ -245,9 +249,10 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
         }
         __syncwarp();
         run_on_warp<Nested>(word, first);
-        if (!Nested && has_no_tasks()) flush_if_nothing_is_left();
-    } else {
-        run_wide_top_on_lanes<Nested>(available_tasks, first, last);
+        if (Nested || !has_no_tasks()) return;
+        flush_if_nothing_is_left();
+        available_tasks = warp.wide_top - warp.wide_bottom;
+        if (available_tasks == 0 || in_a_row == most_in_a_row) return;
     }
 }
 
