@@ -171,13 +171,6 @@ __device__ inline wide_task simple_warp_task(arena_index grid, const record_view
     memcpy(&task.arguments, &arguments, sizeof(arguments));
     return task;
 }
-/// The record of a grid whose count this thread has found to be zero, after all that the others have written. A fence would do as well, and
-/// would also wait for what this thread has written.
-__device__ inline record_view look_at_complete(arena_index grid) {
-    static_cast<void>(look_and_acquire(reinterpret_cast<const std::uint32_t&>(at<grid_record>(grid)->pending)));
-    return record_view(grid);
-}
-
 __device__ inline void release_piece(arena_index piece, unsigned size_class) {
     if (size_class == piece_class) {
         give_back_piece(piece);
@@ -273,11 +266,11 @@ __device__ inline void release_record(arena_index grid, const record_view& view)
 /// The run's first grid is complete. What the run has written others see when the resident grid has ended.
 __device__ inline void end_run() { put(engine().control->done, 1u); }
 
-/// An addition behind all that this thread has written, and that it has seen others write. Unlike a fence it leaves the first-level
-/// cache as it is, with the stacks of all threads in it.
-__device__ inline int add_behind_writes(int& place, int change) {
+/// Adds to a record's count, behind all that this thread has written and seen others write; what it had been. Who finds that it is zero now
+/// sees all that the others have written: that could be a fence for them alone, but would be a wait of its own for each join.
+__device__ inline int add_to_count(arena_index grid, int change) {
     int before;
-    asm volatile("atom.add.release.gpu.s32 %0, [%1], %2;" : "=r"(before) : "l"(&place), "r"(change) : "memory");
+    asm volatile("atom.add.acq_rel.gpu.s32 %0, [%1], %2;" : "=r"(before) : "l"(&at<grid_record>(grid)->pending), "r"(change) : "memory");
     return before;
 }
 
@@ -288,20 +281,20 @@ __device__ __noinline__ inline void go_on(arena_index grid, arena_index parent, 
     record_view view{parent, entry, depth_and_flags, memory, continuations, added};
     while (!begin_continuation(grid, view)) {
         if (view.parent == 0) return end_run();  // nobody wants its memory back
-        const int before = add_behind_writes(at<grid_record>(view.parent)->pending, -1);  // takes long: meanwhile
+        const int before = add_to_count(view.parent, -1);  // takes long: meanwhile
         release_record(grid, view);
         if (before != 1) return;
         grid = view.parent;
-        view = look_at_complete(grid);
+        view = record_view(grid);
     }
 }
 
 /// Adds to a record's count; where it becomes zero, the continuation begins or the grid is complete, and so on upwards. Nearly every join
 /// comes here. So it does the most frequent case, a continuation of one thread and nothing else, without a call: what is kept in registers
-/// across calls is written to the stack first, and an addition behind all writes would wait for that, too.
+/// across calls is written to the stack first, and the addition, which is behind all writes, would wait for that, too.
 __device__ __noinline__ inline void retire(arena_index grid, int change) {
-    if (add_behind_writes(at<grid_record>(grid)->pending, change) + change != 0) return;
-    const record_view view = look_at_complete(grid);
+    if (add_to_count(grid, change) + change != 0) return;
+    const record_view view(grid);
     const uint4 arguments = arguments_of(grid);
     if (view.entry != nullptr && !view.has_list()) {
         if (lane_task* const place = view.continues_on_warp() ? nullptr : reserve<lane_task>(); place != nullptr) {
