@@ -310,6 +310,65 @@ TEST_CASE("an endless recursion ends with launch_error that says what to raise, 
     }
 }
 
+// ---- Grids that go on
+
+// A grid that continues itself: block 0 says so, and all blocks are counted.
+struct goes_on {
+    static constexpr const char* name = "goes_on";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned times, count_type* blocks) const {
+        if (block.thread_rank() != 0) return;
+        dynpar::atomic_add(blocks, count_type{1});
+        if (block.block_rank() == 0 && times != 0) {
+            block.then(*this, shape(block.num_blocks(), block.num_threads()), times - 1, blocks);
+        }
+    }
+};
+
+TEST_CASE("a grid that continues itself 20,000 times gives back what its continuations took") {
+    dynpar::queue_options options = with_deadline();
+    options.worker_blocks = 4;
+    options.memory_bytes = 4 << 20;  // what 16,384 continuations take, and each warp may keep what 64 took
+    dynpar::queue_engine engine(options);
+    constexpr unsigned times = 20000;
+    for (const unsigned threads : {1u, 32u, 64u}) {
+        for (const unsigned blocks : {2u, 64u}) {  // few stay together, many go to the board
+            CAPTURE(threads);
+            CAPTURE(blocks);
+            auto ran = filled<count_type>(engine, 1, 0);
+            const dynpar::report report = engine.run(goes_on{}, shape(blocks, threads), times, ran.data());
+            CHECK(ran.to_vector()[0] == count_type{blocks} * (times + 1));
+            CHECK(report.grids == times + 1);
+        }
+    }
+}
+
+// The same through the widths: from more threads than a warp has down to one.
+struct goes_on_narrower {
+    static constexpr const char* name = "goes_on_narrower";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, count_type* blocks) const {
+        if (block.thread_rank() != 0) return;
+        dynpar::atomic_add(blocks, count_type{1});
+        if (block.block_rank() == 0 && block.num_threads() > 1) {
+            block.then(*this, shape(block.num_blocks(), block.num_threads() / 2), blocks);
+        }
+    }
+};
+
+TEST_CASE("a grid of thousands of blocks that goes on in narrower ones is complete every time") {
+    dynpar::queue_engine engine(with_deadline());
+    for (const unsigned blocks : {2u, 33u, 500u, 2047u, 2048u, 10000u}) {
+        for (int repeat = 0; repeat < 20; ++repeat) {
+            CAPTURE(blocks);
+            auto ran = filled<count_type>(engine, 1, 0);
+            const dynpar::report report = engine.run(goes_on_narrower{}, shape(blocks, 256), ran.data());
+            REQUIRE(ran.to_vector()[0] == count_type{blocks} * 9);
+            REQUIRE(report.grids == 9);
+        }
+    }
+}
+
 struct endless_chain {
     static constexpr const char* name = "endless_chain";
     template <class Block>

@@ -32,15 +32,11 @@ __device__ __noinline__ inline void begin_worker_block(const engine_view& view, 
         this_warp().stack_begin = stack_place();
     }
     __syncwarp();
-}
-
-/// Writes the first grid into the trace; its place there, none if it has no room.
-__device__ __noinline__ inline std::uint32_t trace_first_grid(text kernel, const shape& s) {
-    constexpr std::uint32_t none = dynpar::grid_record::none;
-    const traced_launch launch{kernel, none, none, none, 0, status::success, s};
-    const std::uint32_t id = take_trace_id(true);
-    if (id != none) write_launch(engine().trace_records[id], keep_name_once(kernel), &launch);
-    return id;
+#if !DYNPAR_NO_TRACE
+    // By the last thread: the first has the first grid to begin.
+    if (view.trace != nullptr && blockIdx.x == 0 && threadIdx.x == blockDim.x - 1) keep_name(*view.trace, first_kernel);
+    __syncwarp();
+#endif
 }
 
 /// The first thread of the run: puts the grid that the host has prepared where its workers find it. All wait for it. `payload`: its
@@ -52,7 +48,10 @@ __device__ __noinline__ inline void begin_first_grid(const first_grid& first, wi
     std::uint32_t trace_id = dynpar::grid_record::none;
 #if !DYNPAR_NO_TRACE
     if (engine().trace != nullptr) {
-        trace_id = trace_first_grid(kernel, first.shape);
+        constexpr std::uint32_t none = dynpar::grid_record::none;
+        const traced_launch launch{kernel, none, none, none, 0, status::success, first.shape};
+        write_launch(engine().trace_records[first_trace_id], name_key(kernel), &launch);
+        trace_id = first_trace_id;
         task.info |= info::traced;
     }
 #endif
@@ -200,16 +199,16 @@ __device__ __noinline__ inline void end_worker_block() {
     unsigned last = 0;
 #if !DYNPAR_NO_TRACE
     if (engine().trace != nullptr) {
-        write_if_many(this_warp().traced, 1);
-        if (threadIdx.x < warp_size) write_if_many(this_block().gang.traced, 1);
+        write_noted_children(this_warp().traced);
+        if (threadIdx.x < warp_size) {
+            write_noted_children(this_block().gang.traced);
+            end_trace();
+        }
         __syncthreads();
     }
 #endif
     if (threadIdx.x == 0) {
         add_up_counts();
-#if !DYNPAR_NO_TRACE
-        if (engine().trace != nullptr) end_trace();
-#endif
         fence();
         last = atomicAdd(&control.blocks_left, 1u) == gridDim.x - 1;
     }

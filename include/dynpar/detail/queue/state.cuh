@@ -174,6 +174,7 @@ struct alignas(16) traced_child {
 template <unsigned Capacity>
 struct traced_children {
     static constexpr unsigned capacity = Capacity;
+    static constexpr unsigned many = Capacity * 3 / 4;  // then they are written
     unsigned count;  // may be more than there is room for: who finds none writes a whole record
     traced_child children[Capacity];
 };
@@ -198,7 +199,7 @@ struct warp_state {
     unsigned char* shared_memory;        // of the wide block
     wide_task current;                   // likewise
     unsigned long long begun_at;         // when it began, in a traced run
-    traced_children<4> traced;           // of blocks on this warp
+    traced_children<8> traced;           // of blocks on this warp
 
     int free_records;  // at hand; a depth-first walk takes hundreds on its way down and gives them back on its way up
     int free_pieces;   // likewise, of 256 bytes
@@ -265,7 +266,7 @@ struct gang_state {
     static constexpr unsigned names_kept = 4;
     unsigned named[names_kept];  // of the last names that this worker block has seen into the trace: the lower halves of their addresses
     unsigned next_named;         // to be forgotten
-    traced_children<16> traced;  // of blocks on this worker block
+    traced_children<32> traced;  // of blocks on this worker block
     noted_kernels noted;
 
     // What one idle warp has read for all: thousands of warps that read one place of device memory wait for each other.

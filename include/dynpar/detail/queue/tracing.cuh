@@ -16,11 +16,15 @@ __device__ inline std::uint32_t trace_id_of(arena_index details) {
     return at<launch_details>(details)->trace_id;
 }
 
-/// One thread of a worker block, when a run begins: every worker block has a batch from the first. The first one makes the name of the
-/// run's first kernel known to the host before anything else is launched.
+/// The number of a run's first grid.
+inline constexpr std::uint32_t first_trace_id = 0;
+
+/// One thread of a worker block, when a run begins: every worker block has a batch from the first, of the first one a number is used. One
+/// thread of all makes the name of the run's first kernel known to the host.
 __device__ inline void begin_trace(text first_kernel) {
-    this_block().gang.trace_batch = trace_batch::word(blockIdx.x);
-    if (blockIdx.x != 0) this_block().gang.named[0] = static_cast<unsigned>(name_key(first_kernel));
+    this_block().gang.trace_batch = trace_batch::word(blockIdx.x) + (blockIdx.x == 0 ? 1 : 0);
+    this_block().gang.named[0] = static_cast<unsigned>(name_key(first_kernel));
+    this_block().gang.next_named = 1;
 }
 
 /// The one thread of a worker block that has found all of a batch used.
@@ -49,14 +53,15 @@ __device__ __noinline__ inline std::uint32_t take_trace_id(bool may_have_one) {
     }
 }
 
-/// One thread of a worker block, at the end of a run: the numbers that are left are nobody's.
+/// A warp of a worker block, at the end of a run: the numbers that are left are nobody's.
 __device__ inline void end_trace() {
     const unsigned batch = look_in_block(this_block().gang.trace_batch);
     const unsigned used = min(trace_batch::used(batch), trace_batch::size);
-    for (unsigned id = trace_batch::first(batch) + used; id < trace_batch::first(batch) + trace_batch::size; ++id) {
+    for (unsigned i = used + lane_rank(); i < trace_batch::size; i += warp_size) {
+        const unsigned id = trace_batch::first(batch) + i;
         if (id < engine().trace_capacity) engine().trace_records[id].name = device_trace_record::unused;
     }
-    if (used != 0) atomicAdd(&engine().trace->wanted, static_cast<unsigned long long>(used));
+    if (lane_rank() == 0 && used != 0) atomicAdd(&engine().trace->wanted, static_cast<unsigned long long>(used));
 }
 
 /// Whether a kernel's name is known to the host, as far as this worker block remembers.
@@ -98,7 +103,6 @@ __device__ inline traced_child* note_child(unsigned& count, traced_child* childr
                                            std::uint32_t depth, std::uint32_t threads, bool malleable, arena_index& details) {
     unsigned& batch = this_block().gang.trace_batch;
     if (parent == 0 || parent >= engine().arena_begin || !is_named(kernel)) return nullptr;
-    if (trace_batch::used(look_in_block(batch)) >= trace_batch::size) return nullptr;
     const unsigned number = atomicAdd(&count, 1u);
     if (number >= capacity) return nullptr;
     traced_child& child = children[number];
@@ -151,10 +155,14 @@ __device__ __noinline__ inline void write_noted_children(unsigned& noted, const 
     if (lane_rank() == 0) put_in_block(noted, 0u);
     __syncwarp();
 }
-/// The same, if `many` are noted.
 template <class Children>
-__device__ inline void write_if_many(Children& traced, unsigned many) {
-    if (look_in_block(traced.count) >= many) write_noted_children(traced.count, traced.children, Children::capacity);
+__device__ inline void write_noted_children(Children& traced) {
+    write_noted_children(traced.count, traced.children, Children::capacity);
+}
+/// The same, if they are many.
+template <class Children>
+__device__ inline void write_if_many(Children& traced) {
+    if (look_in_block(traced.count) >= Children::many) write_noted_children(traced);
 }
 
 }  // namespace queue

@@ -60,7 +60,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank) {
 #if !DYNPAR_NO_TRACE
     if (is_traced(task.info)) {
         if (lane_rank() == 0) stamp(task.details, task.info, rank, warp.begun_at);
-        write_if_many(warp.traced, warp.traced.capacity / 2);
+        write_if_many(warp.traced);
     }
 #endif
     const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));

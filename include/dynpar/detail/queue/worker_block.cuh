@@ -150,7 +150,7 @@ __device__ inline void run_candidate() {
     sync_block();
     if (traces && lane_rank() == 0) stamp(details, task_info, rank, warp.begun_at);  // while the first thread counts
 #if !DYNPAR_NO_TRACE
-    if (threadIdx.x / warp_size == blockDim.x / warp_size - 2) write_if_many(gang.traced, gang.traced.capacity / 2);
+    if (threadIdx.x / warp_size == blockDim.x / warp_size - 2) write_if_many(gang.traced);
 #endif
     if (threadIdx.x == 0) {
         return_shared_memory(task.size.shared_bytes(), borrowed);
