@@ -124,10 +124,13 @@ public:
             if (simple.entry != nullptr && !bad && derived().continue_simply(simple)) return status::success;
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
-            if (simple.entry == nullptr && !bad && (info_ & (info::owner | info::traced)) == info::owner && is_plain(s, most_threads<Kernel>())) {
+            const bool is_untraced_owner = (info_ & (info::owner | info::traced)) == info::owner;
+            if (simple.entry == nullptr && !bad && is_untraced_owner && is_plain(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (continue_plainly<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.malleable, grid_, info_)) return status::success;
+                if (continue_plainly<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.malleable, grid_, info_)) {
+                    return status::success;
+                }
             }
         }
         return apply(continue_slowly<Kernel, Args...>(derived(), payload, s, simple, bad));

@@ -45,9 +45,13 @@ __device__ inline bool is_open_to_others(std::uint32_t width, unsigned long long
 }
 
 /// Compares and exchanges, behind all that this thread has written, and that it has seen others write.
-__device__ inline unsigned long long exchange_behind_writes(unsigned long long& place, unsigned long long expected, unsigned long long fresh) {
+__device__ inline unsigned long long exchange_behind_writes(unsigned long long& place, unsigned long long expected,
+                                                            unsigned long long fresh) {
     unsigned long long found;
-    asm volatile("atom.release.gpu.global.cas.b64 %0, [%1], %2, %3;" : "=l"(found) : "l"(&place), "l"(expected), "l"(fresh) : "memory");
+    asm volatile("atom.release.gpu.global.cas.b64 %0, [%1], %2, %3;"
+                 : "=l"(found)
+                 : "l"(&place), "l"(expected), "l"(fresh)
+                 : "memory");
     return found;
 }
 

@@ -136,8 +136,8 @@ __device__ inline bool has_block_tasks_to_give() {
     return look_in_block(gang.has_candidate) != 0 || look(only.last) - look(only.first) > 1;
 }
 
-/// The agent, which is the first warp of a worker block: gives its oldest block tasks to hungry worker blocks. False if there was nothing to
-/// give, or nobody hungry.
+/// The agent, which is the first warp of a worker block: gives its oldest block tasks to hungry worker blocks. False if there was nothing
+/// to give, or nobody hungry.
 __device__ DYNPAR_NOINLINE inline bool share_block_tasks() {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();

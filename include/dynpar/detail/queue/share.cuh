@@ -136,7 +136,7 @@ __device__ __noinline__ inline bool fill_share_for_block() {
 __device__ inline bool board_is_empty() {
     bool empty = true;
 #pragma unroll
-    for (unsigned place = 0; place < board_places; ++place) empty = empty && board_word(look_in_block(this_block().gang.board[place])).left() <= 0;
+    for (std::uint32_t& place : this_block().gang.board) empty = empty && board_word(look_in_block(place)).left() <= 0;
     return empty;
 }
 

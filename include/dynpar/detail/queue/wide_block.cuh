@@ -137,8 +137,9 @@ private:
             const arena_index details = on_worker_block ? gang.current.details : warp.current.details;
             unsigned& count = on_worker_block ? gang.traced.count : warp.traced.count;
             traced_child* const children = on_worker_block ? gang.traced.children : warp.traced.children;
-            noted = note_child(count, children, on_worker_block ? gang.traced.capacity : warp.traced.capacity, kernel_name<Kernel>(), details,
-                               (task_info & info::depth_mask) + 1, threads, malleable, task.details);
+            const unsigned capacity = on_worker_block ? gang.traced.capacity : warp.traced.capacity;
+            const std::uint32_t child_depth = (task_info & info::depth_mask) + 1;
+            noted = note_child(count, children, capacity, kernel_name<Kernel>(), details, child_depth, threads, malleable, task.details);
             if (noted == nullptr) return false;
         }
 #endif
