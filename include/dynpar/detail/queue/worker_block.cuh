@@ -182,8 +182,9 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
     for (unsigned from = 0; from < count; ++from) {
         const std::uint32_t bottom = warps[from].wide_bottom;
         const std::uint32_t tasks = warps[from].wide_top - bottom;
-        if (tasks < 2) continue;
-        sync_block();  // all have read the counters
+        if (tasks < 2 && from + 1 < count) continue;
+        sync_block();  // all have read the counters: who has nothing to do here changes its own next
+        if (tasks < 2) return;
         wide_task* const slots = engine().wide_stacks + (static_cast<std::size_t>(worker_rank()) - rank + from) * wide_stack_capacity;
         // The n-th goes to the n-th warp after this one.
         const unsigned offset = (rank + count - from) % count;
