@@ -332,7 +332,7 @@ TEST_CASE("a grid that continues itself 20,000 times gives back what its continu
     dynpar::queue_engine engine(options);
     constexpr unsigned times = 20000;
     for (const unsigned threads : {1u, 32u, 64u}) {
-        for (const unsigned blocks : {2u, 64u}) {  // few stay together, many go to the board
+        for (const unsigned blocks : {2u, 64u}) {
             CAPTURE(threads);
             CAPTURE(blocks);
             auto ran = filled<count_type>(engine, 1, 0);

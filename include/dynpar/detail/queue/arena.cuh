@@ -167,7 +167,7 @@ __device__ inline arena_index take_first_record() {
 __device__ inline arena_index take_first_piece() {
     if (engine().arena_fresh == engine().arena_begin) return take_piece();
     --this_warp().free_pieces;
-    return engine().arena_begin + records_at_first + (pieces_at_first - 1 << piece_class);
+    return engine().arena_begin + records_at_first + ((pieces_at_first - 1) << piece_class);
 }
 
 /// Fewer than a round may take, or nearly more than there is room for.

@@ -33,7 +33,8 @@ struct board_word {
 /// Blocks that a warp runs at a time.
 __device__ inline std::uint32_t grain_of(std::uint32_t width) { return width == info::on_lane ? warp_size : 1; }
 
-/// Whether a grid is large enough for the board: all idle worker blocks go for it at once, and most of them in vain if it is not.
+/// Whether a grid is large enough for the board: all idle worker blocks go for it at once, and most of them in vain if it is not. Below a
+/// fourth as many rounds as there are worker blocks gifts do; of blocks that take a whole worker block a few are many.
 __device__ inline bool is_for_board(std::uint32_t width, unsigned long long blocks) {
     const unsigned worth_it = max(2u, gridDim.x / (width == info::on_block ? 32 : 4));
     return blocks >= worth_it * grain_of(width) && blocks <= board_word::most_blocks;

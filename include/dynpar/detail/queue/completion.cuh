@@ -84,7 +84,7 @@ __device__ inline count_change settle_lane(arena_index grid, std::uint32_t task_
         put(at<grid_record>(own)->pending, launched);
         return {0, 0};
     }
-    const record_view view(own);
+    const record_view view = look_at_record(own);
     if (begin_continuation(own, view)) return {0, 0};
     release_record(own, view);
     if (view.parent == 0) end_run();

@@ -122,8 +122,7 @@ __device__ inline void add_continuation(arena_index grid, arena_index place) {
     at<launch_details>(place)->link.next = atomicExch(&at<grid_record>(grid)->added, place);
 }
 
-/// A record as another multiprocessor may have left it, all but the arguments, in one go: loads that wait for each other cost more than
-/// anything else here.
+/// A record, all but its arguments.
 struct record_view {
     arena_index parent;
     lane_entry entry;
@@ -132,24 +131,16 @@ struct record_view {
     arena_index continuations;
     arena_index added;
 
-    __device__ record_view(arena_index its_parent, lane_entry its_entry, std::uint32_t its_depth_and_flags, arena_index its_memory,
-                           arena_index its_continuations, arena_index it_has_added)
-        : parent(its_parent), entry(its_entry), depth_and_flags(its_depth_and_flags), memory(its_memory),
-          continuations(its_continuations), added(it_has_added) {}
-    __device__ explicit record_view(arena_index grid) {
-        const uint4 head = __ldcg(at<uint4>(grid));
-        const uint4 tail = __ldcg(at<uint4>(grid) + 2);
-        parent = head.y;
-        entry = reinterpret_cast<lane_entry>(static_cast<unsigned long long>(head.w) << 32 | head.z);
-        depth_and_flags = tail.x;
-        memory = tail.y;
-        continuations = tail.z;
-        added = tail.w;
-    }
-
     __device__ bool has_list() const { return (continuations | added) != 0; }
     __device__ bool continues_on_warp() const { return (depth_and_flags & grid_record::threads_mask) != 0; }
 };
+/// As another multiprocessor may have left it, in one go: loads that wait for each other cost more than anything else here.
+__device__ inline record_view look_at_record(arena_index grid) {
+    const uint4 head = __ldcg(at<uint4>(grid));
+    const uint4 tail = __ldcg(at<uint4>(grid) + 2);
+    const auto entry = reinterpret_cast<lane_entry>(static_cast<unsigned long long>(head.w) << 32 | head.z);
+    return {head.y, entry, tail.x, tail.y, tail.z, tail.w};
+}
 __device__ inline uint4 arguments_of(arena_index grid) { return __ldcg(at<uint4>(grid) + 1); }
 
 /// The simple continuation of a record, as a task: if it is of one thread, and if it is of several, which fit a warp.
@@ -171,6 +162,7 @@ __device__ inline wide_task simple_warp_task(arena_index grid, const record_view
     memcpy(&task.arguments, &arguments, sizeof(arguments));
     return task;
 }
+
 __device__ inline void release_piece(arena_index piece, unsigned size_class) {
     if (size_class == piece_class) {
         give_back_piece(piece);
@@ -285,7 +277,7 @@ __device__ __noinline__ inline void go_on(arena_index grid, arena_index parent, 
         release_record(grid, view);
         if (before != 1) return;
         grid = view.parent;
-        view = record_view(grid);
+        view = look_at_record(grid);
     }
 }
 
@@ -294,7 +286,7 @@ __device__ __noinline__ inline void go_on(arena_index grid, arena_index parent, 
 /// across calls is written to the stack first, and the addition, which is behind all writes, would wait for that, too.
 __device__ __noinline__ inline void retire(arena_index grid, int change) {
     if (add_to_count(grid, change) + change != 0) return;
-    const record_view view(grid);
+    const record_view view = look_at_record(grid);
     const uint4 arguments = arguments_of(grid);
     if (view.entry != nullptr && !view.has_list()) {
         if (lane_task* const place = view.continues_on_warp() ? nullptr : reserve<lane_task>(); place != nullptr) {

@@ -120,14 +120,13 @@ __device__ inline bool fill_share_for_warp() {
 
 /// One lane, for a worker block whose warps are together: the same for block tasks, with a fresh look at the board.
 __device__ __noinline__ inline bool fill_share_for_block() {
-    const run_control& control = *engine().control;
-    board_word seen[board_places];
-#pragma unroll
-    for (unsigned place = 0; place < board_places; ++place) seen[place] = board_word(look(control.board[place]));
+    const board_view board;
     bool filled = false;
 #pragma unroll
     for (unsigned place = 0; place < board_places; ++place) {
-        if (!filled && seen[place].left() > 0 && seen[place].width() == info::on_block) filled = fill_share(place, seen[place]);
+        if (!filled && board.seen[place].left() > 0 && board.seen[place].width() == info::on_block) {
+            filled = fill_share(place, board.seen[place]);
+        }
     }
     return filled;
 }

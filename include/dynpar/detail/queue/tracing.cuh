@@ -19,8 +19,8 @@ __device__ inline std::uint32_t trace_id_of(arena_index details) {
 /// The number of a run's first grid.
 inline constexpr std::uint32_t first_trace_id = 0;
 
-/// One thread of a worker block, when a run begins: every worker block has a batch from the first, of the first one a number is used. One
-/// thread of all makes the name of the run's first kernel known to the host.
+/// One thread of a worker block, when a run begins: every worker block has a batch. Of the first one's a number is used, by the first grid,
+/// and one of its threads makes the name of that grid's kernel known to the host.
 __device__ inline void begin_trace(text first_kernel) {
     this_block().gang.trace_batch = trace_batch::word(blockIdx.x) + (blockIdx.x == 0 ? 1 : 0);
     this_block().gang.named[0] = static_cast<unsigned>(name_key(first_kernel));

@@ -238,7 +238,8 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
         const std::uint32_t last = field_of_words<offsetof(wide_task, last)>(word);
         __syncwarp();
         if ((field_of_words<offsetof(wide_task, info)>(word) & info::width_mask) != info::on_warp) {
-            return run_wide_top_on_lanes<Nested>(available_tasks, first, last);
+            run_wide_top_on_lanes<Nested>(available_tasks, first, last);
+            return;
         }
         if (lane == 0) {
             if (first + 1 == last) {
