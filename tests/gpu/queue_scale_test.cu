@@ -369,6 +369,74 @@ TEST_CASE("a grid of thousands of blocks that goes on in narrower ones is comple
     }
 }
 
+// A grid each of whose blocks does something else that counts for when the grid is complete; and then it goes on.
+struct counts_one {
+    static constexpr const char* name = "counts_one";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, count_type* counter) const {
+        if (block.thread_rank() == 0) dynpar::atomic_add(counter, count_type{1});
+    }
+};
+struct does_everything {
+    static constexpr const char* name = "does_everything";
+    static constexpr unsigned ways = 8;
+    static constexpr unsigned launched_blocks = 1 + 3 + 1 + 1 + 1 + 40;  // by blocks that differ in the rank modulo `ways`, all together
+    static constexpr unsigned launched_grids = 1 + 3 + 1 + 1 + 1 + 1;
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned times, count_type* blocks, count_type* launched, count_type* early) const {
+        const bool first = block.thread_rank() == 0;
+        const unsigned way = block.block_rank() % ways;
+        if (first) dynpar::atomic_add(blocks, count_type{1});
+        if (first && way == 1) block.launch(counts_one{}, shape(1, 1), launched);
+        if (first && way == 2) {
+            for (unsigned i = 0; i < 3; ++i) block.launch(counts_one{}, shape(1, dynpar::at_most(32)), launched);
+        }
+        if (first && way == 3) block.launch(counts_one{}, shape(1, 64), launched);
+        if (first && way == 4) block.launch(counts_one{}, shape(1, 1), launched);
+        if (way == 4) block.wait();
+        if (first && way == 5) block.then(counts_one{}, shape(1, 32), launched);
+        if (first && way == 6) block.launch(counts_one{}, shape(40, 8), launched);
+        if (first && block.block_rank() == 0) {
+            block.then(goes_on_complete{}, shape(1, 1), block.num_blocks(), block.num_threads(), times, blocks, launched, early);
+        }
+    }
+
+    // What this grid and all it has launched have counted is there when it goes on. Its other continuations may come later.
+    struct goes_on_complete {
+        static constexpr const char* name = "goes_on_complete";
+        template <class Block>
+        DYNPAR_FUNCTION void operator()(Block& block, unsigned count, unsigned threads, unsigned times, count_type* blocks,
+                                        count_type* launched, count_type* early) const {
+            const count_type of_each_way = *blocks / count * (count / ways);
+            if (*blocks % count != 0 || *launched < of_each_way * (launched_blocks - 1)) dynpar::atomic_add(early, count_type{1});
+            if (times != 0) block.then(does_everything{}, shape(count, threads), times - 1, blocks, launched, early);
+        }
+    };
+};
+
+TEST_CASE("a large grid is complete when its blocks and all they launched are, whatever each of them does") {
+    dynpar::queue_engine engine(with_deadline());
+    constexpr unsigned times = 2;
+    for (const unsigned count : {40u, 2048u, 5000u}) {
+        for (const unsigned threads : {1u, 8u, 32u, 64u}) {
+            for (int repeat = 0; repeat < 3; ++repeat) {
+                CAPTURE(count);
+                CAPTURE(threads);
+                auto blocks = filled<count_type>(engine, 1, 0), launched = filled<count_type>(engine, 1, 0);
+                auto early = filled<count_type>(engine, 1, 0);
+                const dynpar::report report =
+                    engine.run(does_everything{}, shape(count, threads), times, blocks.data(), launched.data(), early.data());
+                const count_type of_each_way = count_type{count / does_everything::ways} * (times + 1);
+                REQUIRE(blocks.to_vector()[0] == count_type{count} * (times + 1));
+                REQUIRE(launched.to_vector()[0] == of_each_way * does_everything::launched_blocks);
+                REQUIRE(early.to_vector()[0] == 0);
+                REQUIRE(report.grids == 2 * (times + 1) + of_each_way * does_everything::launched_grids);
+            }
+        }
+    }
+}
+
 struct endless_chain {
     static constexpr const char* name = "endless_chain";
     template <class Block>

@@ -91,13 +91,18 @@ __device__ inline arena_index* records_at_hand() {
     return engine().free_records + static_cast<std::size_t>(worker_rank()) * records_kept;
 }
 
-/// A record's place, 0 if there is no memory. Lanes may call it on their own.
-__device__ inline arena_index take_record() {
+/// A record's place, 0 if there is none at hand. Lanes may call it on their own.
+__device__ inline arena_index take_record_at_hand() {
     warp_state& warp = this_warp();
     const int left = atomicSub(&warp.free_records, 1);
     if (left > 0) return records_at_hand()[left - 1];
     atomicAdd(&warp.free_records, 1);
-    return allocate(0);
+    return 0;
+}
+/// 0 if there is no memory.
+__device__ inline arena_index take_record() {
+    const arena_index record = take_record_at_hand();
+    return record != 0 ? record : allocate(0);
 }
 
 /// Not while other lanes of this warp take records.
@@ -143,6 +148,17 @@ __device__ __noinline__ inline void give_back_piece(arena_index piece) {
         atomicSub(&warp.free_pieces, 1);
         release(piece, piece_class);
     }
+}
+
+/// The same for a piece that is not worth the time now: all that a grid continues with may be waiting.
+__device__ inline void give_back_later(arena_index piece) {
+    const arena_index before = atomicExch(&this_warp().spent, piece);
+    if (before != 0) give_back_piece(before);
+}
+__device__ inline void give_back_spent() {
+    const arena_index piece = this_warp().spent;
+    this_warp().spent = 0;
+    if (piece != 0) give_back_piece(piece);
 }
 
 /// All lanes together, of every warp, when a run begins: what is at hand from the first, so that not all ask for it at once.

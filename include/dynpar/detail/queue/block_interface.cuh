@@ -82,6 +82,15 @@ public:
                 }
             }
         }
+        if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
+            if (!bad && s.blocks.x > 1 && is_plain(s, most_threads<Kernel>())) {
+                wide_arguments arguments;
+                memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
+                if (launch_plainly<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.malleable, s.shared_bytes, grid_, info_)) {
+                    return status::success;
+                }
+            }
+        }
         return apply(launch_slowly<Kernel, Args...>(derived(), payload, s, bad, false, 0));
 #else
         return nowhere(kernel, s, args...);
@@ -128,7 +137,7 @@ public:
             if (simple.entry == nullptr && !bad && is_untraced_owner && is_plain(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (continue_plainly<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.malleable, grid_, info_)) {
+                if (continue_plainly<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.malleable, s.shared_bytes, grid_, info_)) {
                     return status::success;
                 }
             }
@@ -208,31 +217,68 @@ protected:
         const status result = block.launch_child(request, s);
         return {block, result};
     }
-    /// A continuation of a grid that has a record: blocks in one dimension, without shared memory. False if there is no memory at hand.
-    /// Without a call, as launch_simply; the whole grid waits for it.
+    /// A grid of which everything is in its details, blocks and threads in one dimension, whose record is `grid`. Its task.
     template <class Kernel, class... Args>
-    static __device__ __noinline__ bool continue_plainly(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
-                                                         bool malleable, arena_index record, std::uint32_t task_info) {
-        const arena_index place = take_piece_at_hand();
-        if (place == 0) return false;
-        const width_choice choice = choose_width(threads, malleable, engine().malleable_threads);
+    static __device__ wide_task put_plain_grid(arena_index place, const wide_arguments& arguments, std::uint32_t blocks,
+                                               const width_choice& choice, std::uint32_t shared_bytes, arena_index grid, std::uint32_t depth) {
         launch_details& details = *at<launch_details>(place);
         details.blocks = dimensions(blocks);
         details.threads = dimensions(choice.threads);
-        details.shared_bytes = 0;
+        details.shared_bytes = shared_bytes;
         details.trace_id = dynpar::grid_record::none;
         wide_task task;
         task.entry = choice.width == info::on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
                                                    : &entry_points<Kernel, Args...>::wide;
-        task.grid = record;
-        task.info = (task_info & info::depth_mask) | choice.width | info::owner | (blocks > 1 ? info::one_of_several : 0u);
-        task.size = block_size(choice.threads);
+        task.grid = grid;
+        task.info = depth | choice.width | info::owner | (blocks > 1 ? info::one_of_several : 0u);
+        task.size = block_size(choice.threads, shared_bytes);
         task.details = place;
         task.first = 0;
         task.last = blocks;
         task.arguments = arguments;
         copy_task(details.task, task);
-        details.link.size_class = piece_class;
+        return task;
+    }
+    /// A child grid for the board, of the only block of a grid that has a record. False if it is not that, or if anything is not at hand.
+    /// Without a call, as launch_simply: such a grid is mostly all that the others wait for.
+    template <class Kernel, class... Args>
+    static __device__ __noinline__ bool launch_plainly(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads, bool malleable,
+                                                       std::uint32_t shared_bytes, arena_index parent, std::uint32_t task_info) {
+        const width_choice choice = choose_width(threads, malleable, engine().malleable_threads);
+        const std::uint32_t depth = (task_info & info::depth_mask) + 1;
+        const bool is_short = is_sole_owner(task_info) && (task_info & info::traced) == 0 && depth <= engine().nesting_depth;
+        if (!is_short || choice.width == info::on_block || !is_for_board(choice.width, blocks)) return false;
+        board_view board;
+        const arena_index place = take_piece_at_hand();
+        if (place == 0) return false;
+        const arena_index record = take_record_at_hand();
+        wide_task* const kept = record != 0 ? reserve<wide_task>() : nullptr;
+        if (kept == nullptr) {
+            give_back_later(place);
+            if (record != 0) release(record, 0);
+            return false;
+        }
+        wide_task task = put_plain_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, record, depth);
+        at<launch_details>(place)->link = {0, piece_class};
+        put_record(record, static_cast<int>(blocks), parent, depth, place);
+        const bool on_worker_block = (task_info & info::width_mask) == info::on_block;
+        put(on_worker_block ? this_block().gang.own : this_warp().own, parent);
+        atomicMax(on_worker_block ? &this_block().gang.own_accounted : &this_warp().own_accounted, 1u);
+        atomicAdd(&at<grid_record>(parent)->pending, 1);
+        const std::uint32_t first_blocks = grain_of(choice.width);
+        if (post(place, choice.width, blocks - first_blocks, board)) task.last = first_blocks;
+        copy_task(*kept, task);
+        return true;
+    }
+    /// A continuation of a grid that has a record. False if there is no memory at hand. Without a call; the whole grid waits for it.
+    template <class Kernel, class... Args>
+    static __device__ __noinline__ bool continue_plainly(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads, bool malleable,
+                                                         std::uint32_t shared_bytes, arena_index record, std::uint32_t task_info) {
+        const arena_index place = take_piece_at_hand();
+        if (place == 0) return false;
+        const width_choice choice = choose_width(threads, malleable, engine().malleable_threads);
+        put_plain_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, record, task_info & info::depth_mask);
+        at<launch_details>(place)->link.size_class = piece_class;
         add_continuation(record, place);
         return true;
     }

@@ -60,12 +60,13 @@ __device__ inline unsigned long long exchange_behind_writes(unsigned long long& 
 struct board_view {
     board_word seen[board_places];
     __device__ board_view() {
+        const run_control& control = *engine().control;
 #pragma unroll
-        for (unsigned place = 0; place < board_places; ++place) seen[place] = board_word(look(engine().control->board[place]));
+        for (unsigned place = 0; place < board_places; ++place) seen[place] = board_word(look(control.board[place]));
     }
 };
 
-/// The last blocks of a grid, so many. False if the board is full.
+/// A grid with so many blocks. False if the board is full.
 __device__ inline bool post(arena_index details, std::uint32_t width, std::uint32_t blocks, board_view& board) {
     const board_word fresh(details, width, blocks);
 #pragma unroll
@@ -90,20 +91,27 @@ __device__ inline board_word take_posted(unsigned place, std::uint32_t blocks) {
     return found;
 }
 
+/// One lane: counts this warp among those that have nothing to do. It is counted from the first, so that the share is large enough for all
+/// warps, also for those that begin later.
+__device__ inline void begin_search() {
+    if (this_warp().searches == 0) atomicAdd(&this_block().gang.searching, 1u);
+    this_warp().searches = 1;
+}
+__device__ inline void end_search() {
+    if (this_warp().searches != 0) atomicSub(&this_block().gang.searching, 1u);
+    this_warp().searches = 0;
+}
+
 /// Puts the task of a whole grid where its workers find it. Where the grid has details, it lies in them already. False if there is no
-/// memory. Of a grid on the board the first blocks stay here: a grid often goes on from its first block, and what that takes, this
-/// multiprocessor has in its instruction cache.
-__device__ inline bool push_wide(wide_task& task, board_view& board) {
+/// memory. Of a grid on the board the first blocks stay here: this warp is the last to look there.
+__device__ __noinline__ inline bool push_wide(wide_task task) {
     const std::uint32_t width = task.info & info::width_mask;
     if (task.details != 0 && is_for_board(width, task.last)) {
+        board_view board;
         const std::uint32_t kept = min(grain_of(width), task.last - 1);
         if (post(task.details, width, task.last - kept, board)) task.last = kept;
     }
     return push_here(task);
-}
-__device__ __noinline__ inline bool push_wide(wide_task task) {
-    board_view board;
-    return push_wide(task, board);
 }
 
 }  // namespace queue

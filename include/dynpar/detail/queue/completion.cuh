@@ -19,7 +19,6 @@ __device__ inline void flush_deferred() {
     if (lane_rank() == 0) {
         const int change = warp.deferred;
         warp.deferred = 0;
-        warp.keeps_share = 0;
         retire(warp.deferred_grid, change);
     }
     __syncwarp();

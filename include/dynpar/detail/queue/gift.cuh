@@ -211,16 +211,22 @@ __device__ inline void accept_gift() {
     __syncwarp();
 }
 
-__device__ inline bool gift_is_there() {
+/// The turn of this warp's slot, and of its worker block's; 0 without a ticket. By itself, since it takes a trip to the second-level cache.
+__device__ inline std::uint32_t look_at_slot() {
     const warp_state& warp = this_warp();
-    return warp.has_ticket != 0 && look(engine().warp_slots[warp.ticket & engine().ring_mask].turn) == empty_turn(warp.ticket) + 1;
+    return warp.has_ticket != 0 ? look(engine().warp_slots[warp.ticket & engine().ring_mask].turn) : 0;
 }
-
-__device__ inline bool block_gift_is_there() {
+__device__ inline std::uint32_t look_at_block_slot() {
     const gang_state& gang = this_block().gang;
-    return gang.has_ticket != 0 && look(engine().block_slots[gang.ticket & engine().ring_mask].turn) == empty_turn(gang.ticket) + 1 &&
-           block_tasks_on_stack() <= block_stack_capacity - ring_slot::wide_tasks;
+    return gang.has_ticket != 0 ? look(engine().block_slots[gang.ticket & engine().ring_mask].turn) : 0;
 }
+/// Whether there is a gift in it, and for the latter room for what it may be.
+__device__ inline bool is_gift(std::uint32_t turn) { return turn == empty_turn(this_warp().ticket) + 1; }
+__device__ inline bool is_block_gift(std::uint32_t turn) {
+    return turn == empty_turn(this_block().gang.ticket) + 1 && block_tasks_on_stack() <= block_stack_capacity - ring_slot::wide_tasks;
+}
+__device__ inline bool gift_is_there() { return is_gift(look_at_slot()); }
+__device__ inline bool block_gift_is_there() { return is_block_gift(look_at_block_slot()); }
 
 /// The agent: takes in block tasks that have come. False if none have.
 __device__ DYNPAR_NOINLINE inline bool accept_block_gift() {

@@ -190,13 +190,9 @@ __device__ __noinline__ inline void begin_simple_continuation(arena_index grid, 
 }
 
 /// Of a grid with a list of continuations, one of which may just have run: puts it in order and begins the next one; false if there is none
-/// left. What has run is given back. The whole grid waits for this: what has to be read, or most likely, is on its way at once.
+/// left. What has run is given back.
 __device__ __noinline__ inline bool go_on_in_list(arena_index grid, record_view view) {
     grid_record* const record = at<grid_record>(grid);
-    board_view board;
-    wide_task task;
-    const arena_index likely = view.added;
-    if (likely != 0) copy_fresh_task(task, at<launch_details>(likely)->task);
     const arena_index ran = (view.depth_and_flags & grid_record::continuing) != 0 ? view.continuations : 0;
     arena_index continuations = view.continuations;
     unsigned class_of_ran = not_given_back;
@@ -218,13 +214,18 @@ __device__ __noinline__ inline bool go_on_in_list(arena_index grid, record_view 
     put(record->added, 0u);
     put(record->depth_and_flags, view.depth_and_flags | (from_list ? grid_record::continuing : 0u));
     if (from_list) {
-        if (continuations != likely) copy_fresh_task(task, at<launch_details>(continuations)->task);
+        wide_task task;
+        copy_fresh_task(task, at<launch_details>(continuations)->task);
         put(record->pending, static_cast<int>(task.last));
-        if (!push_wide(task, board)) stop_run(no_memory);
+        if (!push_wide(task)) stop_run(no_memory);
     } else if (view.entry != nullptr) {
         begin_simple_continuation(grid, view.parent, view.entry, view.depth_and_flags);
     }
-    if (ran != 0) release_piece(ran, class_of_ran);
+    if (class_of_ran == piece_class) {
+        give_back_later(ran);
+    } else if (ran != 0) {
+        release_piece(ran, class_of_ran);
+    }
     return from_list || view.entry != nullptr;
 }
 
@@ -281,6 +282,45 @@ __device__ __noinline__ inline void go_on(arena_index grid, arena_index parent, 
     }
 }
 
+/// The same where there is a list. Mostly one continuation has been added, and all that it was added to has run. If it is for the board, the
+/// whole grid waits for this: what has to be read is on its way at once, and there is no call.
+__device__ __noinline__ inline void go_on_from_list(arena_index grid, arena_index parent, lane_entry entry, std::uint32_t depth_and_flags,
+                                                    arena_index memory, arena_index continuations, arena_index added) {
+    const bool has_run = (depth_and_flags & grid_record::continuing) != 0;
+    if (entry == nullptr && added != 0 && has_run == (continuations != 0)) {
+        const launch_details& next = *at<launch_details>(added);
+        board_view board;
+        const arena_index after = look(next.link.next);
+        const std::uint32_t width = look(next.task.info) & info::width_mask;
+        const std::uint32_t blocks = look(next.task.last);
+        const bool has_details = look(next.task.details) == added;
+        memory_link ran{0, not_given_back};
+        if (has_run) {
+            const memory_link& of_ran = at<launch_details>(continuations)->link;
+            ran = {look(of_ran.next), look(of_ran.size_class)};
+        }
+        if (after == 0 && ran.next == 0 && has_details && is_for_board(width, blocks)) {
+            at<uint4>(grid)[0] = make_uint4(blocks, parent, 0, 0);
+            at<uint4>(grid)[2] = make_uint4(depth_and_flags | grid_record::continuing, memory, added, 0);
+            const std::uint32_t kept = width == info::on_warp ? this_warp().keeps_first : 0;
+            if (kept != 0) end_search();  // before others can count on this warp for a share of the grid
+            if (post(added, width, blocks - kept, board)) {
+                if (kept != 0) this_warp().kept = added;
+                if (ran.size_class == piece_class) {
+                    give_back_later(continuations);
+                } else if (has_run) {
+                    release_piece(continuations, ran.size_class);
+                }
+                return;
+            }
+            put(at<grid_record>(grid)->depth_and_flags, depth_and_flags);
+            put(at<grid_record>(grid)->continuations, continuations);
+            put(at<grid_record>(grid)->added, added);
+        }
+    }
+    go_on(grid, parent, entry, depth_and_flags, memory, continuations, added);
+}
+
 /// Adds to a record's count; where it becomes zero, the continuation begins or the grid is complete, and so on upwards. Nearly every join
 /// comes here. So it does the most frequent case, a continuation of one thread and nothing else, without a call: what is kept in registers
 /// across calls is written to the stack first, and the addition, which is behind all writes, would wait for that, too.
@@ -296,6 +336,9 @@ __device__ __noinline__ inline void retire(arena_index grid, int change) {
             begin_simple_continuation(grid, view.parent, view.entry, view.depth_and_flags);
         }
         return;
+    }
+    if (view.added != 0) {
+        return go_on_from_list(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
     }
     go_on(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
 }

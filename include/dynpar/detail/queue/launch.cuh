@@ -45,9 +45,9 @@ __device__ inline bool is_simple_on_block(const shape& s, unsigned most_threads)
     return s.shared_bytes == 0 && !s.malleable && s.threads.x > warp_size && s.threads.x <= min(most_threads, engine().block_threads);
 }
 
-/// Whether it is blocks of some threads, both in one dimension and as many as there can be, without shared memory.
+/// Whether it is blocks of some threads, both in one dimension and as many as there can be.
 __device__ inline bool is_plain(const shape& s, unsigned most_threads) {
-    if (s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1 || s.shared_bytes != 0) return false;
+    if (s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1 || s.shared_bytes > bounds::shared_bytes) return false;
     if (s.blocks.x == 0 || s.blocks.x > bounds::grid_blocks_x || s.threads.x == 0) return false;
     return s.threads.x <= (s.malleable ? most_threads : min(most_threads, engine().block_threads));
 }

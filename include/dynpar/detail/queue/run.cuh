@@ -20,6 +20,7 @@ __device__ __noinline__ inline void begin_worker_block(const engine_view& view, 
     __syncthreads();
     if (threadIdx.x == 0) {
         this_block().engine = view;
+        this_block().gang.searching = blockDim.x / warp_size;
 #if !DYNPAR_NO_TRACE
         if (view.trace != nullptr) begin_trace(first_kernel);
 #endif
@@ -29,6 +30,7 @@ __device__ __noinline__ inline void begin_worker_block(const engine_view& view, 
     begin_with_memory();
     if (lane_rank() == 0) {
         this_warp().depth = -1;
+        this_warp().searches = 1;
         this_warp().stack_begin = stack_place();
     }
     __syncwarp();
@@ -65,6 +67,7 @@ __device__ __noinline__ inline void begin_first_grid(const first_grid& first, wi
         put_details(task.details, first.shape, task.size.threads(), trace_id);
         copy_task(details.task, task);
         if (first.payload_size > sizeof(wide_arguments)) memcpy(details.arguments(), payload, first.payload_size);
+        end_search();  // before others can count on this warp for a share of the grid
         if (push_wide(task)) return;
     }
     report_failure(operation::launch, status::out_of_memory, kernel, 0, first.shape);

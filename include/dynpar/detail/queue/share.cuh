@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "board.cuh"
+#include "completion.cuh"
 
 #if defined(__CUDACC__)
 
@@ -16,6 +16,71 @@ __device__ inline board_word look_at_share() { return board_word(look_in_block(t
 
 /// The task of the share, word by word: it is read and written by atomics only.
 __device__ inline std::uint32_t& share_word(unsigned number) { return word_of(this_block().gang.share, number); }
+
+/// The returns of blocks of the share, which a worker block tells all at once: a multiprocessor has many warps, and thousands of them that count
+/// on one record wait for each other. They are of one grid, whose blocks warps run. While one of those blocks is out, nobody can find
+/// the grid's record at zero, so it is early enough to tell them when none is.
+struct kept_returns {
+    unsigned bits;
+
+    static constexpr unsigned out_shift = 22;
+    static constexpr unsigned one_out = 1u << out_shift;
+    static constexpr unsigned many = 1u << 20;
+
+    __device__ explicit kept_returns(unsigned all) : bits(all) {}
+    __device__ unsigned out() const { return bits >> out_shift; }  // blocks that have been taken and have not returned
+    __device__ unsigned count() const { return bits & (one_out - 1); }
+    __device__ bool are_complete() const { return bits != 0 && out() == 0; }
+};
+__device__ inline kept_returns look_at_returns() { return kept_returns(look_in_block(this_block().gang.returns)); }
+
+/// One lane: tells the returns, if all blocks that were taken have returned.
+__device__ __noinline__ inline void tell_complete_returns() {
+    gang_state& gang = this_block().gang;
+    while (look_at_returns().are_complete() && atomicCAS(&gang.share_lock, 0u, 1u) == 0) {  // else whoever has the lock looks again
+        __threadfence_block();
+        const kept_returns kept = look_at_returns();
+        const arena_index grid = look_in_block(gang.returns_of);
+        if (kept.are_complete()) put_in_block(gang.returns, 0u);  // under the lock no block goes out, and so none returns
+        __threadfence_block();
+        put_in_block(gang.share_lock, 0u);
+        if (kept.are_complete()) return retire(grid, -static_cast<int>(kept.count()));
+    }
+}
+/// For all who find nothing to do, or begin to wait.
+__device__ inline void tell_returns() {
+    if (look_at_returns().are_complete()) tell_complete_returns();
+}
+
+/// All lanes together: tells the others what this warp and what its worker block have put off.
+__device__ inline void flush_all() {
+    flush_deferred();
+    if (lane_rank() == 0) tell_returns();
+    __syncwarp();
+}
+
+/// Whether the board, as far as is known, has nothing for warps.
+__device__ inline bool board_is_empty() {
+    bool empty = true;
+#pragma unroll
+    for (std::uint32_t& place : this_block().gang.board) empty = empty && board_word(look_in_block(place)).left() <= 0;
+    return empty;
+}
+
+/// One lane: a block of the share that was out has returned. Without children it is `counted` here, else elsewhere. If it is the last, and
+/// there are no more to be had, the others are told at once: somebody may be waiting for it. If a grid goes on then, this warp runs its first
+/// block: a grid mostly goes on from that, and what it takes this multiprocessor has in its instruction cache.
+__device__ inline void return_to_share(bool counted) {
+    __threadfence_block();
+    const unsigned change = (counted ? 1u : 0u) - kept_returns::one_out;
+    const kept_returns now(atomicAdd(&this_block().gang.returns, change) + change);
+    if (!now.are_complete() || look_at_share().left() > 0 || !board_is_empty()) return;
+    this_warp().keeps_first = 1;
+    tell_complete_returns();
+    this_warp().keeps_first = 0;
+}
+/// One lane: blocks of the share that were out run some other time, and are counted then.
+__device__ inline void take_out_of_share(std::uint32_t blocks) { atomicSub(&this_block().gang.returns, blocks * kept_returns::one_out); }
 
 /// One lane: takes so many blocks, and says how many were left before; 0 if none. Nobody fills the share before all have said that they
 /// have read it, so that is to be done at once.
@@ -33,7 +98,7 @@ __device__ inline void narrow_to_claim(wide_task& task, std::uint32_t end, std::
     task.last = task.first + min(wanted, left);
 }
 
-/// One lane: takes blocks of the share, of a grid that is deeper than that. False if there are none.
+/// One lane: takes blocks of the share, of a grid that is deeper than that, to run them some other time. False if there are none.
 __device__ inline bool take_of_share(int deeper_than, bool on_block, wide_task& task) {
     const board_word seen = look_at_share();
     if (seen.left() <= 0 || (seen.width() == info::on_block) != on_block) return false;
@@ -47,10 +112,17 @@ __device__ inline bool take_of_share(int deeper_than, bool on_block, wide_task& 
 #pragma unroll
     for (unsigned i = 0; i < task_words; ++i) words[i] = look_in_block(share_word(i));
     const std::uint32_t end = look_in_block(this_block().gang.share_end);
+    const bool counted = look_in_block(this_block().gang.share_is_counted) != 0;
     finish_claim(left, wanted);
+    if (counted) take_out_of_share(min(wanted, left));
     memcpy(&task, words, sizeof(task));
     narrow_to_claim(task, end, left, wanted);
     return true;
+}
+
+__device__ inline bool share_is_for_warps() {
+    const board_word seen = look_at_share();
+    return seen.left() > 0 && seen.width() != info::on_block;
 }
 
 /// Whether there is something to look for: on the worker block's stack, or in its share.
@@ -68,6 +140,8 @@ __device__ __noinline__ inline bool fill_share(unsigned place, board_word seen) 
     if (look_in_block(gang.share_lock) != 0 || atomicCAS(&gang.share_lock, 0u, 1u) != 0) return false;
     __threadfence_block();
     bool filled = false;
+    unsigned told = 0;
+    arena_index told_of = 0;
     if (look_at_share().left() <= 0 && look_in_block(gang.share_read) == look_in_block(gang.share_size)) {
         const unsigned left = static_cast<unsigned>(seen.left());
         const unsigned grain = grain_of(seen.width());
@@ -81,29 +155,42 @@ __device__ __noinline__ inline bool fill_share(unsigned place, board_word seen) 
         if (filled) {
             constexpr unsigned details_word = offsetof(wide_task, details) / sizeof(unsigned);
             constexpr unsigned last_word = offsetof(wide_task, last) / sizeof(unsigned);
-            // The same place is the same grid as long as that is not complete, and it is not while this warp keeps a block's return to
-            // itself.
-            const unsigned number = look_in_block(gang.share_number);
-            if (look_in_block(share_word(details_word)) != found.details() || this_warp().keeps_share != number) {
+            const auto blocks = min(wanted, static_cast<std::uint32_t>(found.left()));
+            const kept_returns kept = look_at_returns();
+            // The same place is the same grid as long as that is not complete, and it is not while returns are kept.
+            const bool same = kept.bits != 0 && look_in_block(gang.share_is_counted) != 0 &&
+                              look_in_block(share_word(details_word)) == found.details();
+            bool counted = same;
+            if (same ? kept.count() >= kept_returns::many : kept.are_complete()) {
+                told = kept.count();
+                told_of = look_in_block(gang.returns_of);
+                atomicSub(&gang.returns, told);
+            }
+            if (!same) {
                 wide_task task;
                 copy_fresh_task(task, at<launch_details>(found.details())->task);
                 unsigned words[task_words];
                 memcpy(words, &task, sizeof(task));
 #pragma unroll
                 for (unsigned i = 0; i < task_words; ++i) put_in_block(share_word(i), words[i]);
-                put_in_block(gang.share_number, number + 1);
+                counted = kept.out() == 0 && found.width() == info::on_warp;
+                if (counted) put_in_block(gang.returns_of, task.grid);
+                put_in_block(gang.share_is_counted, counted ? 1u : 0u);
             }
-            const auto blocks = min(wanted, static_cast<std::uint32_t>(found.left()));
+            if (counted) atomicAdd(&gang.returns, blocks * kept_returns::one_out);
             put_in_block(gang.share_end, look_in_block(share_word(last_word)) - static_cast<std::uint32_t>(found.left()) + blocks);
             put_in_block(gang.share_size, blocks);
             put_in_block(gang.share_read, 0u);
             __threadfence_block();
             put_in_block(gang.share_left, board_word(0, found.width(), blocks).lower());
         }
-        put_in_block(gang.board[place], board_word(0, found.width(), filled ? static_cast<std::uint32_t>(found.left()) : 0u).lower());
+        const auto others = static_cast<std::uint32_t>(max(found.left() - static_cast<int>(wanted), 0));
+        put_in_block(gang.board[place], board_word(0, found.width(), others).lower());
     }
     __threadfence_block();
     put_in_block(gang.share_lock, 0u);
+    if (told != 0) retire(told_of, -static_cast<int>(told));
+    tell_returns();
     return filled;
 }
 
@@ -131,45 +218,47 @@ __device__ __noinline__ inline bool fill_share_for_block() {
     return filled;
 }
 
-/// Whether the board, as far as is known, has nothing for warps.
-__device__ inline bool board_is_empty() {
-    bool empty = true;
-#pragma unroll
-    for (std::uint32_t& place : this_block().gang.board) empty = empty && board_word(look_in_block(place)).left() <= 0;
-    return empty;
-}
-
-/// Blocks that a warp has taken, the task in words. `left`: how many there were, 0 if none.
+/// Blocks of the share that a warp has taken: how many it wanted, and how many there were; 0 if none.
 struct warp_claim {
-    std::uint32_t word;
-    std::uint32_t end;
-    std::uint32_t left;
     std::uint32_t wanted;
-    std::uint32_t number;  // of the share
+    std::uint32_t left;
 };
 
-/// All lanes together: takes blocks of the share that this warp can run by itself.
-__device__ inline warp_claim take_of_share_as_warp() {
-    warp_claim claim{0, 0, 0, 0, 0};
-    if (lane_rank() == 0) {
-        do {
-            const board_word seen = look_at_share();
-            if (seen.left() > 0 && seen.width() != info::on_block) {
-                claim.wanted = grain_of(seen.width());
-                claim.left = claim_share(claim.wanted);
-            }
-        } while (claim.left == 0 && fill_share_for_warp());
-    }
-    claim.left = __shfl_sync(all_lanes, claim.left, 0);
-    if (claim.left == 0) return claim;
-    claim.wanted = __shfl_sync(all_lanes, claim.wanted, 0);
+/// One lane: takes blocks of the share that a warp can run by itself.
+__device__ inline warp_claim claim_as_warp() {
+    const board_word seen = look_at_share();
+    if (seen.left() <= 0 || seen.width() == info::on_block) return {0, 0};
+    const std::uint32_t wanted = grain_of(seen.width());
+    return {wanted, claim_share(wanted)};
+}
+
+/// The same, and where the share is used up, of what the board is known to have.
+__device__ inline warp_claim claim_or_fill() {
+    warp_claim claim;
+    do {
+        claim = claim_as_warp();
+    } while (claim.left == 0 && fill_share_for_warp());
+    return claim;
+}
+
+/// What has been taken: the task in words, the number of the first block, and whether its return is counted in `returns`.
+struct claimed_blocks {
+    std::uint32_t word;
+    std::uint32_t first;
+    std::uint32_t count;
+    bool counted;
+};
+
+/// All lanes together: reads what one of them has taken.
+__device__ inline claimed_blocks read_claim(const warp_claim& claim) {
     __threadfence_block();
-    if (lane_rank() < task_words) claim.word = look_in_block(share_word(lane_rank()));
-    claim.end = look_in_block(this_block().gang.share_end);
-    claim.number = look_in_block(this_block().gang.share_number);
+    std::uint32_t word = 0;
+    if (lane_rank() < task_words) word = look_in_block(share_word(lane_rank()));
+    const std::uint32_t end = look_in_block(this_block().gang.share_end);
+    const bool counted = look_in_block(this_block().gang.share_is_counted) != 0;
     __syncwarp();
     if (lane_rank() == 0) finish_claim(claim.left, claim.wanted);
-    return claim;
+    return {word, end - claim.left, min(claim.wanted, claim.left), counted};
 }
 
 }  // namespace queue

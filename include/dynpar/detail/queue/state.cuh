@@ -209,8 +209,11 @@ struct warp_state {
     // Completions that nobody else needs to hear of yet.
     arena_index deferred_grid;
     int deferred;
-    unsigned keeps_share;  // the share's number when this warp put off the return of a block of it; 0: it has told it since
 
+    unsigned keeps_first;  // it runs the first block itself, if a grid goes on now
+    arena_index kept;      // where the details of that grid are; 0: none
+    arena_index spent;     // a piece of 256 bytes that is to be given back when there is time
+    unsigned searches;     // it has nothing to do, and is counted in `searching`
 
     unsigned long long ticket;
     unsigned has_ticket;
@@ -258,8 +261,10 @@ struct gang_state {
     std::uint32_t share_end;   // the number of the block after them
     std::uint32_t share_size;
     std::uint32_t share_read;  // blocks whose takers have read what they need
-    unsigned share_number;     // how many grids there were in it
-    unsigned searching;        // warps that have nothing to do
+    unsigned share_is_counted; // the returns of its blocks are counted in `returns`
+    unsigned returns;          // of blocks of one grid: see kept_returns
+    arena_index returns_of;    // that grid
+    unsigned searching;        // warps that have nothing to do, or have not begun
     wide_task share;
 
     unsigned trace_batch;      // see trace_batch

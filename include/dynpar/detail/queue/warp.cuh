@@ -32,9 +32,9 @@ __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task
     frame.end();
 }
 
-/// A block of a task, which is given in words.
+/// A block of a task, which is given in words. `of_share`: its return is counted with those of the worker block's share.
 template <bool Nested>
-__device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank) {
+__device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool of_share = false) {
     const frame_guard<Nested> frame;
     warp_state& warp = this_warp();
     const wide_task& task = warp.current;
@@ -57,6 +57,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank) {
     for (meeting why = meet(returned); why != returned; why = meet(returned)) {
         if (why == waiting) wait_on_warp(task.grid, task.info & info::depth_mask, launched, false);
     }
+    if (task.size.threads() != warp_size) bring_lanes_together();  // those that had no part in it did not come with the others
 #if !DYNPAR_NO_TRACE
     if (is_traced(task.info)) {
         if (lane_rank() == 0) stamp(task.details, task.info, rank, warp.begun_at);
@@ -69,7 +70,16 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank) {
     const unsigned accounted = warp.own_accounted;
     const arena_index grid = task.grid;
     if (own == 0 && !is_sole_owner(task.info)) {
-        if (sum != 1) count_later(grid, sum - 1);
+        const bool counts_there = of_share && sum == 0;
+        if (sum != 1 && !counts_there) count_later(grid, sum - 1);
+        if (of_share) {
+            __syncwarp();
+            if (lane_rank() == 0) {
+                if (counts_there) begin_search();  // before a grid goes on, and its blocks are shared out
+                return_to_share(counts_there);
+            }
+            __syncwarp();
+        }
     } else {
         if (own != 0 && accounted < 2) {
             point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
@@ -79,6 +89,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank) {
         if (lane_rank() == 0) {
             const count_change mine = settle_wide(grid, task.info, own, accounted, sum);
             if (mine.grid != 0) retire(mine.grid, mine.change);
+            if (of_share) return_to_share(false);
         }
         __syncwarp();
     }
@@ -170,19 +181,22 @@ __device__ inline wide_task task_of_words(std::uint32_t word) {
     return task;
 }
 
-/// Blocks of a wide task that were taken of the worker block's share, and that it did not look like when they were.
-__device__ __noinline__ inline void push_claimed(const warp_claim& claim) {
-    wide_task task = task_of_words(claim.word);
-    narrow_to_claim(task, claim.end, claim.left, claim.wanted);
-    if (lane_rank() == 0 && !push_here(task)) stop_run(no_memory);
+/// Blocks that were taken of the worker block's share, and that it did not look like when they were.
+__device__ __noinline__ inline void push_claimed(const claimed_blocks& claimed) {
+    wide_task task = task_of_words(claimed.word);
+    task.first = claimed.first;
+    task.last = claimed.first + claimed.count;
+    if (lane_rank() == 0) {
+        if (!push_here(task)) stop_run(no_memory);
+        if (claimed.counted) take_out_of_share(claimed.count);
+    }
     __syncwarp();
 }
 
 template <bool Nested>
-__device__ __noinline__ void run_claimed_on_lanes(const warp_claim& claim) {
-    const wide_task task = task_of_words(claim.word);
-    const std::uint32_t rank = claim.end - claim.left + lane_rank();
-    run_wide_on_lanes<Nested>(lane_rank() < min(claim.wanted, claim.left), task, rank);
+__device__ __noinline__ void run_claimed_on_lanes(const claimed_blocks& claimed) {
+    const wide_task task = task_of_words(claimed.word);
+    run_wide_on_lanes<Nested>(lane_rank() < claimed.count, task, claimed.first + lane_rank());
 }
 
 __device__ inline bool has_no_tasks() {
@@ -192,35 +206,8 @@ __device__ inline bool has_no_tasks() {
 
 /// All lanes of a warp that has run all it had: if it will find nothing more at hand, somebody may be waiting for its last block's grid.
 __device__ inline void flush_if_nothing_is_left() {
-    const bool nothing_left = look_at_share().left() <= 0 && board_is_empty();
-    if (__shfl_sync(all_lanes, nothing_left, 0)) flush_deferred();
-}
-
-/// With nothing else to run: blocks of the worker block's share, one after another until there is something else. False if there are none.
-/// A function by itself: it has next to nothing to keep while a kernel runs.
-__device__ __noinline__ inline bool run_of_share() {
-    const warp_state& warp = this_warp();
-    for (bool first = true;; first = false) {
-        const warp_claim claim = take_of_share_as_warp();
-        if (claim.left == 0) return !first;
-        const std::uint32_t width = field_of_words<offsetof(wide_task, info)>(claim.word) & info::width_mask;
-        if (width == info::on_warp && claim.wanted == 1) {
-            run_on_warp<false>(claim.word, claim.end - claim.left);
-            const arena_index grid = field_of_words<offsetof(wide_task, grid)>(claim.word);
-            if (lane_rank() == 0 && this_warp().deferred < 0 && this_warp().deferred_grid == grid) {
-                this_warp().keeps_share = claim.number;
-            }
-            __syncwarp();
-            if (has_no_tasks()) flush_if_nothing_is_left();
-        } else if (width == info::on_lane) {
-            run_claimed_on_lanes<false>(claim);
-        } else {
-            push_claimed(claim);
-        }
-        const bool nothing_else = has_no_tasks() && look_in_block(this_block().gang.has_candidate) == 0 &&
-                                  look_in_block(this_block().gang.over) == not_over;
-        if (!__all_sync(all_lanes, nothing_else)) return true;
-    }
+    const bool flushes = this_warp().deferred != 0 && look_at_share().left() <= 0 && board_is_empty();
+    if (__shfl_sync(all_lanes, flushes, 0)) flush_deferred();
 }
 
 /// The wide task on the top of the stack, or as many blocks of it as a warp runs at a time; and if with it a grid goes on, some of that.
@@ -254,6 +241,50 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
         flush_if_nothing_is_left();
         available_tasks = warp.wide_top - warp.wide_bottom;
         if (available_tasks == 0 || in_a_row == most_in_a_row) return;
+    }
+}
+
+/// The first block of a grid that has just gone on from this warp.
+__device__ inline claimed_blocks take_kept() {
+    warp_state& warp = this_warp();
+    wide_task& task = at<launch_details>(warp.kept)->task;
+    std::uint32_t word = 0;
+    if (lane_rank() < task_words) word = __ldcg(&word_of(task, lane_rank()));
+    __syncwarp();
+    if (lane_rank() == 0) warp.kept = 0;
+    return {word, 0, 1, false};
+}
+
+/// Runs blocks that one lane has taken of the worker block's share, and more of it until there is none, or something else to do: then false.
+/// A function by itself: it has next to nothing to keep while a kernel runs.
+__device__ __noinline__ inline bool run_of_share(warp_claim claim) {
+    const warp_state& warp = this_warp();
+    while (true) {
+        claimed_blocks claimed;
+        if (warp.kept != 0) {
+            claimed = take_kept();
+        } else {
+            claim.left = __shfl_sync(all_lanes, claim.left, 0);
+            if (claim.left == 0) return true;
+            claim.wanted = __shfl_sync(all_lanes, claim.wanted, 0);
+            claimed = read_claim(claim);
+            claim.left = 0;
+        }
+        if (lane_rank() == 0) end_search();
+        const std::uint32_t width = field_of_words<offsetof(wide_task, info)>(claimed.word) & info::width_mask;
+        if (width == info::on_warp && claimed.count == 1) {
+            run_on_warp<false>(claimed.word, claimed.first, claimed.counted);
+        } else if (width == info::on_lane) {
+            run_claimed_on_lanes<false>(claimed);
+        } else {
+            push_claimed(claimed);
+        }
+        if (warp.kept != 0) continue;
+        if (has_no_tasks()) flush_if_nothing_is_left();
+        const bool nothing_else = has_no_tasks() && look_in_block(this_block().gang.has_candidate) == 0 &&
+                                  look_in_block(this_block().gang.over) == not_over;
+        if (!__all_sync(all_lanes, nothing_else)) return false;
+        if (lane_rank() == 0) claim = claim_or_fill();
     }
 }
 

@@ -5,6 +5,7 @@
 #include "frame.cuh"
 #include "gift.cuh"
 #include "meeting.cuh"
+#include "share.cuh"
 #include "tracing.cuh"
 #include "wait.cuh"
 
@@ -96,7 +97,7 @@ __device__ inline void run_candidate() {
     gang_state& gang = this_block().gang;
     warp_state& warp = this_warp();
     const wide_task& task = gang.current;
-    flush_deferred();
+    flush_all();
     const bool shared_memory_in_use = any_of_block(warp.level != 0);
     // What ran below is kept in registers: of the task one word in each of the first threads.
     std::uint32_t outer_word = 0;
