@@ -43,6 +43,13 @@ inline constexpr bool has_trace = true;
 #error "define DYNPAR_TEST_ENGINE_HOST, DYNPAR_TEST_ENGINE_CDP or DYNPAR_TEST_ENGINE_QUEUE as 1"
 #endif
 
+/// Of what a test has very many: a tenth where a tool watches that takes a thousand times as long.
+#if defined(DYNPAR_SHOW_RACES) && DYNPAR_SHOW_RACES
+inline constexpr unsigned many(unsigned count) { return count / 10; }
+#else
+inline constexpr unsigned many(unsigned count) { return count; }
+#endif
+
 inline engine_under_test make_engine(const dynpar::limits& limits = {}) {
     options_under_test options;
     options.limits = limits;

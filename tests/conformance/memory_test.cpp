@@ -297,15 +297,16 @@ struct one_after_another {
 
 TEST_CASE("C12: scratch memory is there for children and continuations, and is recycled when its grid is complete") {
     auto engine = make_engine();
+    constexpr unsigned grids = many(300);
     for (const unsigned blocks : {1u, 3u}) {
         CAPTURE(blocks);
         // 300 grids after each other take 64 KiB for each block: 19 or 58 MiB in all, more than the 8 MiB of a device heap.
         auto wrong = filled(engine, 2, 0u);
         const dynpar::report report =
-            engine.run(one_after_another{}, dynpar::shape(1, 1), 300u, blocks, 16384u, wrong.data());
+            engine.run(one_after_another{}, dynpar::shape(1, 1), grids, blocks, 16384u, wrong.data());
         CHECK(wrong.to_vector()[0] == 0);
-        CHECK(wrong.to_vector()[1] == 300 * blocks);
-        CHECK(report.grids == 1 + 300 * (1 + blocks * 3));
+        CHECK(wrong.to_vector()[1] == grids * blocks);
+        CHECK(report.grids == 1 + grids * (1 + blocks * 3));
     }
 }
 

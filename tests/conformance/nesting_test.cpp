@@ -217,12 +217,13 @@ struct many_continuations {
 TEST_CASE("C7: launches over the pending limit are refused, counted and named, and the engine goes on") {
     dynpar::limits limits;
     limits.pending_launches = 1024;
+    constexpr unsigned count = many(4000);
     auto engine = make_engine(limits);
     auto counter = filled(engine, 1, 0u), refused = filled(engine, 1, 0u);
     const dynpar::report report =
-        engine.try_run(many_continuations{}, dynpar::shape(1, 1), 4000u, counter.data(), refused.data());
+        engine.try_run(many_continuations{}, dynpar::shape(1, 1), count, counter.data(), refused.data());
     const unsigned ran = counter.to_vector()[0], told = refused.to_vector()[0];
-    CHECK(ran + report.lost_launches == 4000);
+    CHECK(ran + report.lost_launches == count);
     CHECK(told == report.lost_launches);
     CHECK(report.grids == 1 + ran);
     if (bounds_pending_launches) {
@@ -235,7 +236,7 @@ TEST_CASE("C7: launches over the pending limit are refused, counted and named, a
         CHECK(f.count == report.lost_launches);
         std::string message;
         try {
-            engine.run(many_continuations{}, dynpar::shape(1, 1), 4000u, counter.data(), refused.data());
+            engine.run(many_continuations{}, dynpar::shape(1, 1), count, counter.data(), refused.data());
         } catch (const dynpar::launch_error& e) {
             message = e.what();
             CHECK(e.report().lost_launches > 0);

@@ -220,7 +220,8 @@ protected:
     /// A grid of which everything is in its details, blocks and threads in one dimension, whose record is `grid`. Its task.
     template <class Kernel, class... Args>
     static __device__ wide_task put_plain_grid(arena_index place, const wide_arguments& arguments, std::uint32_t blocks,
-                                               const width_choice& choice, std::uint32_t shared_bytes, arena_index grid, std::uint32_t depth) {
+                                               const width_choice& choice, std::uint32_t shared_bytes, arena_index grid,
+                                               std::uint32_t depth) {
         launch_details& details = *at<launch_details>(place);
         details.blocks = dimensions(blocks);
         details.threads = dimensions(choice.threads);
@@ -242,8 +243,9 @@ protected:
     /// A child grid for the board, of the only block of a grid that has a record. False if it is not that, or if anything is not at hand.
     /// Without a call, as launch_simply: such a grid is mostly all that the others wait for.
     template <class Kernel, class... Args>
-    static __device__ __noinline__ bool launch_plainly(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads, bool malleable,
-                                                       std::uint32_t shared_bytes, arena_index parent, std::uint32_t task_info) {
+    static __device__ __noinline__ bool launch_plainly(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
+                                                       bool malleable, std::uint32_t shared_bytes, arena_index parent,
+                                                       std::uint32_t task_info) {
         const width_choice choice = choose_width(threads, malleable, engine().malleable_threads);
         const std::uint32_t depth = (task_info & info::depth_mask) + 1;
         const bool is_short = is_sole_owner(task_info) && (task_info & info::traced) == 0 && depth <= engine().nesting_depth;
@@ -272,8 +274,9 @@ protected:
     }
     /// A continuation of a grid that has a record. False if there is no memory at hand. Without a call; the whole grid waits for it.
     template <class Kernel, class... Args>
-    static __device__ __noinline__ bool continue_plainly(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads, bool malleable,
-                                                         std::uint32_t shared_bytes, arena_index record, std::uint32_t task_info) {
+    static __device__ __noinline__ bool continue_plainly(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
+                                                         bool malleable, std::uint32_t shared_bytes, arena_index record,
+                                                         std::uint32_t task_info) {
         const arena_index place = take_piece_at_hand();
         if (place == 0) return false;
         const width_choice choice = choose_width(threads, malleable, engine().malleable_threads);

@@ -282,8 +282,8 @@ __device__ __noinline__ inline void go_on(arena_index grid, arena_index parent, 
     }
 }
 
-/// The same where there is a list. Mostly one continuation has been added, and all that it was added to has run. If it is for the board, the
-/// whole grid waits for this: what has to be read is on its way at once, and there is no call.
+/// The same where there is a list. Mostly one continuation has been added, and what was before it has run. If that is for the board,
+/// thousands of warps wait for it: what has to be read is on its way at once, and there is no call.
 __device__ __noinline__ inline void go_on_from_list(arena_index grid, arena_index parent, lane_entry entry, std::uint32_t depth_and_flags,
                                                     arena_index memory, arena_index continuations, arena_index added) {
     const bool has_run = (depth_and_flags & grid_record::continuing) != 0;

@@ -17,9 +17,9 @@ __device__ inline board_word look_at_share() { return board_word(look_in_block(t
 /// The task of the share, word by word: it is read and written by atomics only.
 __device__ inline std::uint32_t& share_word(unsigned number) { return word_of(this_block().gang.share, number); }
 
-/// The returns of blocks of the share, which a worker block tells all at once: a multiprocessor has many warps, and thousands of them that count
-/// on one record wait for each other. They are of one grid, whose blocks warps run. While one of those blocks is out, nobody can find
-/// the grid's record at zero, so it is early enough to tell them when none is.
+/// The returns of blocks of the share, which a worker block tells all at once: thousands of warps that count on one record wait for each
+/// other. They are of one grid, whose blocks warps run. While one of those blocks is out, nobody can find the grid's record at zero, so it
+/// is early enough to tell them when none is.
 struct kept_returns {
     unsigned bits;
 
@@ -68,8 +68,8 @@ __device__ inline bool board_is_empty() {
 }
 
 /// One lane: a block of the share that was out has returned. Without children it is `counted` here, else elsewhere. If it is the last, and
-/// there are no more to be had, the others are told at once: somebody may be waiting for it. If a grid goes on then, this warp runs its first
-/// block: a grid mostly goes on from that, and what it takes this multiprocessor has in its instruction cache.
+/// there are no more to be had, the others are told at once: somebody may be waiting for it. If a grid goes on then, this warp runs its
+/// first block: a grid mostly goes on from that, and what it takes this multiprocessor has in its instruction cache.
 __device__ inline void return_to_share(bool counted) {
     __threadfence_block();
     const unsigned change = (counted ? 1u : 0u) - kept_returns::one_out;

@@ -255,8 +255,8 @@ __device__ inline claimed_blocks take_kept() {
     return {word, 0, 1, false};
 }
 
-/// Runs blocks that one lane has taken of the worker block's share, and more of it until there is none, or something else to do: then false.
-/// A function by itself: it has next to nothing to keep while a kernel runs.
+/// Runs blocks that one lane has taken of the worker block's share, and more of it. True when there is none left, false when there is
+/// something else to do. A function by itself: it has next to nothing to keep while a kernel runs.
 __device__ __noinline__ inline bool run_of_share(warp_claim claim) {
     const warp_state& warp = this_warp();
     while (true) {

@@ -203,9 +203,9 @@ __device__ inline bool block_task_is_posted(unsigned& place, board_word& seen) {
     return false;
 }
 
-// How often an idle warp sleeps before it looks at everything: where it has a ticket, and so need not ask for anything; and before it asks for
-// one, when it begins, since the first grid may be on the board next, and after blocks of the share, which may be followed by more. A
-// thousand warps that ask at once take longer than many a grid.
+// How often an idle warp sleeps before it looks at everything: where it has a ticket, and so need not ask for anything; before it asks for
+// one, when it begins, since the first grid may be on the board next, and after blocks of the share, since more may follow. Thousands of
+// warps that ask at once wait for each other longer than many a grid takes.
 inline constexpr unsigned naps_with_ticket = 200;
 inline constexpr unsigned naps_at_first = 40;
 inline constexpr unsigned naps_after_share = 60;
@@ -337,7 +337,8 @@ __device__ __noinline__ inline void work() {
             if (this_warp().wide_top != this_warp().wide_bottom) share();  // before this one has something to do for long
             continue;
         }
-        if (steps % share_every == 0 || steps < first_steps || this_warp().wide_top != this_warp().wide_bottom) {  // wide tasks are long, and few
+        const bool has_wide = this_warp().wide_top != this_warp().wide_bottom;  // they are long, and few
+        if (steps % share_every == 0 || steps < first_steps || has_wide) {
             exchange_block_tasks();
             share();
             unsigned stop = 0;
