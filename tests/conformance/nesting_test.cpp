@@ -126,6 +126,32 @@ TEST_CASE("C3: a continuation starts after the whole grid and all its descendant
     }
 }
 
+// Others may run blocks of so large a grid before the block that launches it has returned.
+struct many_blocks_then_read {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned blocks, unsigned threads, unsigned* counter, unsigned* seen) const {
+        if (block.thread_rank() != 0) return;
+        block.then(read_counter{}, dynpar::shape(1, 1), counter, seen);
+        block.launch(count_one{}, dynpar::shape(blocks, threads), counter);
+    }
+};
+
+TEST_CASE("C3: a continuation of a single block starts after a grid of thousands of blocks that the block has launched") {
+    auto engine = make_engine();
+    constexpr unsigned blocks = many(3000);
+    for (const unsigned threads : {1u, 32u, 64u}) {
+        for (const unsigned childs_threads : {1u, 32u, 64u}) {
+            CAPTURE(threads);
+            CAPTURE(childs_threads);
+            auto counter = filled(engine, 1, 0u), seen = filled(engine, 1, 0u);
+            const dynpar::report report = engine.run(many_blocks_then_read{}, dynpar::shape(1, threads), blocks, childs_threads,
+                                                     counter.data(), seen.data());
+            CHECK(seen.to_vector()[0] == blocks);
+            CHECK(report.grids == 3);
+        }
+    }
+}
+
 struct several_continuations {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* list, unsigned count) const {
