@@ -256,7 +256,7 @@ protected:
         const arena_index record = take_record_at_hand();
         wide_task* const kept = record != 0 ? reserve<wide_task>() : nullptr;
         if (kept == nullptr) {
-            give_back_later(place);
+            release(place, piece_class);  // not among those at hand: other lanes may be taking of them
             if (record != 0) release(record, 0);
             return false;
         }
