@@ -241,7 +241,7 @@ protected:
         return task;
     }
     /// A child grid for the board, of the only block of a grid that has a record. False if it is not that, or if anything is not at hand.
-    /// Without a call, as launch_simply: such a grid is mostly all that the others wait for.
+    /// As launch_simply without a call on its usual way: such a grid is mostly all that the others wait for.
     template <class Kernel, class... Args>
     static __device__ __noinline__ bool launch_plainly(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
                                                        bool malleable, std::uint32_t shared_bytes, arena_index parent,

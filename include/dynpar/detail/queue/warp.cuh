@@ -87,9 +87,9 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
         }
         __syncwarp();
         if (lane_rank() == 0) {
+            if (of_share) return_to_share(false);  // first: what is out must not be of a grid that is complete
             const count_change mine = settle_wide(grid, task.info, own, accounted, sum);
             if (mine.grid != 0) retire(mine.grid, mine.change);
-            if (of_share) return_to_share(false);
         }
         __syncwarp();
     }
