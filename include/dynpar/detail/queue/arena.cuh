@@ -174,16 +174,16 @@ __device__ inline void begin_with_memory() {
     }
 }
 
-/// The first thread of a run, which has just begun with memory: takes what it would take first, without a look at where it has put it.
+/// One lane, when a run has just begun with memory: takes what it would take first, without a look at where it has put it.
 __device__ inline arena_index take_first_record() {
     if (engine().arena_fresh == engine().arena_begin) return take_record();
     --this_warp().free_records;
-    return engine().arena_begin + records_at_first - 1;
+    return engine().arena_begin + worker_rank() * units_at_first + records_at_first - 1;
 }
 __device__ inline arena_index take_first_piece() {
     if (engine().arena_fresh == engine().arena_begin) return take_piece();
     --this_warp().free_pieces;
-    return engine().arena_begin + records_at_first + ((pieces_at_first - 1) << piece_class);
+    return engine().arena_begin + worker_rank() * units_at_first + records_at_first + ((pieces_at_first - 1) << piece_class);
 }
 
 /// Fewer than a round may take, or nearly more than there is room for.

@@ -85,8 +85,11 @@ __device__ inline count_change settle_lane(arena_index grid, std::uint32_t task_
     }
     const record_view view = look_at_record(own);
     if (begin_continuation(own, view)) return {0, 0};
+    if (view.parent == 0) {
+        end_run();
+        return {0, 0};
+    }
     release_record(own, view);
-    if (view.parent == 0) end_run();
     return {view.parent, -1};
 }
 

@@ -257,7 +257,10 @@ __device__ inline void release_record(arena_index grid, const record_view& view)
 }
 
 /// The run's first grid is complete. What the run has written others see when the resident grid has ended.
-__device__ inline void end_run() { put(engine().control->done, 1u); }
+__device__ inline void end_run() {
+    put(engine().control->done, 1u);
+    put_in_block(this_block().gang.over, static_cast<unsigned>(run_is_complete));
+}
 
 /// Adds to a record's count, behind all that this thread has written and seen others write; what it had been. Who finds that it is zero now
 /// sees all that the others have written: that could be a fence for them alone, but would be a wait of its own for each join.

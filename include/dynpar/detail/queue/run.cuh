@@ -2,8 +2,7 @@
 #pragma once
 
 #include "begin.cuh"
-#include "entry_points.cuh"
-#include "launch.cuh"
+#include "first_grid.cuh"
 #include "tracing.cuh"
 #include "worker.cuh"
 
@@ -13,64 +12,44 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// All threads of a worker block.
-__device__ __noinline__ inline void begin_worker_block(const engine_view& view, text first_kernel) {
-    unsigned* words = reinterpret_cast<unsigned*>(worker_memory);
-    for (unsigned i = threadIdx.x; i < state_bytes(blockDim.x) / sizeof(unsigned); i += blockDim.x) words[i] = 0;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        this_block().engine = view;
-        this_block().gang.searching = blockDim.x / warp_size;
-#if !DYNPAR_NO_TRACE
-        if (view.trace != nullptr) begin_trace(first_kernel);
-#endif
-        note_first_kernel(first_kernel);
-    }
-    __syncthreads();
-    begin_with_memory();
+/// All threads of a worker block: what it has in shared memory when a run begins. Inlined, since it reads the resident grid's parameters.
+__device__ inline void begin_worker_block(const engine_view& view, text first_kernel) {
+    const auto clear = [](void* memory, std::size_t bytes) {
+        for (unsigned i = lane_rank(); i < bytes / sizeof(uint4); i += warp_size) static_cast<uint4*>(memory)[i] = make_uint4(0, 0, 0, 0);
+        __syncwarp();
+    };
+    static_assert(sizeof(warp_state) % sizeof(uint4) == 0 && sizeof(gang_state) % sizeof(uint4) == 0);
+    clear(&this_warp(), sizeof(warp_state));
     if (lane_rank() == 0) {
         this_warp().depth = -1;
         this_warp().searches = 1;
         this_warp().stack_begin = stack_place();
     }
+    if (is_last_warp()) {
+        const unsigned* const from = reinterpret_cast<const unsigned*>(&view);
+        unsigned* const to = reinterpret_cast<unsigned*>(&this_block().engine);
+#pragma unroll
+        for (unsigned i = lane_rank(); i < sizeof(engine_view) / sizeof(unsigned); i += warp_size) to[i] = from[i];
+    }
+    if (threadIdx.x < warp_size) {
+        gang_state& gang = this_block().gang;
+        clear(&gang, sizeof(gang));
+        if (threadIdx.x == 0) {
+            gang.searching = blockDim.x / warp_size;
+            gang.share_lock = 1;  // until it has what it begins with
+#if !DYNPAR_NO_TRACE
+            if (view.trace != nullptr) begin_trace(first_kernel);
+#endif
+            note_first_kernel(first_kernel);
+        }
+    }
+    __syncthreads();
+    begin_with_memory();
     __syncwarp();
 #if !DYNPAR_NO_TRACE
-    // By the last thread: the first has the first grid to begin.
-    if (view.trace != nullptr && blockIdx.x == 0 && threadIdx.x == blockDim.x - 1) keep_name(*view.trace, first_kernel);
+    if (view.trace != nullptr && blockIdx.x == 0 && threadIdx.x == 0) keep_name(*view.trace, first_kernel);
     __syncwarp();
 #endif
-}
-
-/// The first thread of the run: puts the grid that the host has prepared where its workers find it. All wait for it. `payload`: its
-/// arguments, also in `arguments` where they fit.
-__device__ __noinline__ inline void begin_first_grid(const first_grid& first, wide_entry entry, const wide_arguments& arguments,
-                                                     const void* payload, text kernel) {
-    if (engine().deadline_nanoseconds != 0) put(engine().control->begun_at, device_nanoseconds());
-    wide_task task = first.task;
-    std::uint32_t trace_id = dynpar::grid_record::none;
-#if !DYNPAR_NO_TRACE
-    if (engine().trace != nullptr) {
-        constexpr std::uint32_t none = dynpar::grid_record::none;
-        const traced_launch launch{kernel, none, none, none, 0, status::success, first.shape};
-        write_launch(engine().trace_records[first_trace_id], name_key(kernel), &launch);
-        trace_id = first_trace_id;
-        task.info |= info::traced;
-    }
-#endif
-    task.entry = entry;
-    task.grid = take_first_record();
-    task.details = take_details(trace_id, first.payload_size, [] { return take_first_piece(); });
-    task.arguments = arguments;
-    if (task.grid != 0 && task.details != 0) {
-        launch_details& details = *at<launch_details>(task.details);
-        put_record(task.grid, static_cast<int>(task.last), 0, 0, task.details);
-        put_details(task.details, first.shape, task.size.threads(), trace_id);
-        copy_task(details.task, task);
-        if (first.payload_size > sizeof(wide_arguments)) memcpy(details.arguments(), payload, first.payload_size);
-        end_search();  // before others can count on this warp for a share of the grid
-        if (push_wide(task)) return;
-    }
-    report_failure(operation::launch, status::out_of_memory, kernel, 0, first.shape);
 }
 
 /// Tasks that are left when a run was stopped, of one warp.
@@ -98,6 +77,7 @@ __device__ inline void finish_run() {
     const unsigned begun_count = look(control.begun_count);
     const unsigned long long failed_calls = look(failures.failed_calls);
     const bool stopped = stop != not_stopped;
+    unsigned long long given[2] = {0, 0};
     if (threadIdx.x == 0) {
         unsigned long long abandoned = look(control.abandoned);
         unsigned long long board[board_places];
@@ -106,6 +86,8 @@ __device__ inline void finish_run() {
         const unsigned long long taken = look(control.arena_taken);
         const unsigned deepest = look(control.deepest);
         const unsigned deepest_wait = look(control.deepest_wait);
+        given[0] = look(control.warp_ring.given);
+        given[1] = look(control.block_ring.given);
         result.grids = grids;
         result.arena_bytes = (taken + engine().arena_fresh - engine().arena_begin) * unit_bytes;
         result.deepest = deepest;
@@ -158,6 +140,7 @@ __device__ inline void finish_run() {
     control.arena_taken = 0;
     control.free_batches = 0;
     control.stream_lock = 0;
+    control.first_places = 0;
     control.blocks_left = 0;
     control.deepest = 0;
     control.deepest_wait = 0;
@@ -166,36 +149,44 @@ __device__ inline void finish_run() {
     control.begun_at = 0;
     control.begun_count = 0;
     control.trace_batches = 0;
-    for (ring_counters* ring : {&control.warp_ring, &control.block_ring}) {
-        const unsigned long long given = stopped ? 0 : look(ring->given);
-        ring->given = given;
-        ring->hungry = 0;
-        ring->tickets = given;  // tickets that were never served count as not taken
+    ring_counters* const rings[2] = {&control.warp_ring, &control.block_ring};
+#pragma unroll
+    for (unsigned i = 0; i < 2; ++i) {
+        if (stopped) given[i] = 0;
+        rings[i]->given = given[i];
+        rings[i]->hungry = 0;
+        rings[i]->tickets = given[i];  // tickets that were never served count as not taken
     }
     if (engine().replayed) __threadfence_system();  // the host may look at the result before it has seen the grid end
     put(result.finished, 1u);
 }
 
-/// What the warps of this worker block have counted, in one go: all worker blocks add to the same places.
+/// The first warp: what the warps of this worker block have counted, in one go: all worker blocks add to the same places.
 __device__ inline void add_up_counts() {
+    const unsigned lane = lane_rank();
+    const warp_state* const warps = &this_warp();
+    const bool is_warp = lane < blockDim.x / warp_size;
+    unsigned long long grids = is_warp ? warps[lane].grids : 0;
+    for (unsigned distance = warp_size / 2; distance != 0; distance /= 2) grids += __shfl_xor_sync(all_lanes, grids, distance);
+    const unsigned deepest = __reduce_max_sync(all_lanes, is_warp ? warps[lane].deepest : 0);
+    const unsigned deepest_wait = __reduce_max_sync(all_lanes, is_warp ? warps[lane].deepest_wait : 0);
+    if (lane != 0) return;
     run_control& control = *engine().control;
-    const warp_state* warps = &this_warp();
-    unsigned long long grids = 0;
-    unsigned deepest = 0, deepest_wait = 0;
-    for (unsigned i = 0; i < blockDim.x / warp_size; ++i) {
-        grids += warps[i].grids;
-        deepest = max(deepest, warps[i].deepest);
-        deepest_wait = max(deepest_wait, warps[i].deepest_wait);
-    }
     if (grids != 0) atomicAdd(&control.grids, grids);
     if (deepest != 0) atomicMax(&control.deepest, deepest);
     if (deepest_wait != 0) atomicMax(&control.deepest_wait, deepest_wait);
 }
 
+/// One thread: one worker block less. Behind all that it has written and seen others write; the last one sees all that the others have.
+__device__ inline bool is_last_to_end() {
+    unsigned before;
+    asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], 1;" : "=r"(before) : "l"(&engine().control->blocks_left) : "memory");
+    return before == gridDim.x - 1;
+}
+
 __device__ __noinline__ inline void end_worker_block() {
-    run_control& control = *engine().control;
     if (lane_rank() == 0 && look_in_block(this_block().gang.over) != run_is_complete && run_stopped()) {
-        atomicAdd(&control.abandoned, count_abandoned());
+        atomicAdd(&engine().control->abandoned, count_abandoned());
         fence();
     }
     __syncthreads();
@@ -210,14 +201,9 @@ __device__ __noinline__ inline void end_worker_block() {
         __syncthreads();
     }
 #endif
-    if (threadIdx.x == 0) {
-        add_up_counts();
-        fence();
-        last = atomicAdd(&control.blocks_left, 1u) == gridDim.x - 1;
-    }
-    if (__syncthreads_or(static_cast<int>(last)) == 0) return;
-    fence();
-    finish_run();
+    if (threadIdx.x < warp_size) add_up_counts();
+    if (threadIdx.x == 0) last = is_last_to_end();
+    if (__syncthreads_or(static_cast<int>(last)) != 0) finish_run();
 }
 
 /// DYNPAR_QUEUE_MOST_THREADS: the widest worker block that the resident grid is compiled for, and so the widest block that can run. A
@@ -238,15 +224,9 @@ __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
     resident_grid(const __grid_constant__ engine_view view, const __grid_constant__ first_grid first,
                   const __grid_constant__ payload_of<Kernel, Args...> payload) {
     begin_worker_block(view, kernel_name<Kernel>());
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        const bool on_lane = (first.task.info & info::width_mask) == info::on_lane;
-        const wide_entry entry =
-            on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane) : &entry_points<Kernel, Args...>::wide;
-        wide_arguments arguments{};
-        if constexpr (payload_bytes<Kernel, Args...> <= sizeof(arguments)) memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-        begin_first_grid(first, entry, arguments, &payload, kernel_name<Kernel>());
+    if (is_last_warp()) {
+        begin_first_grid(word_of_first_details<Kernel, Args...>(first, payload), first, &payload, kernel_name<Kernel>());
     }
-    __syncwarp();
     work();
     end_worker_block();
 }

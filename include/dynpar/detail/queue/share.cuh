@@ -132,9 +132,29 @@ __device__ inline bool block_tasks_at_hand() {
     return seen.left() > 0 && seen.width() == info::on_block;
 }
 
-/// One lane of a warp that has nothing to run: takes more of a grid on the board, where the share is used up. Some for each of its
-/// warps, and fewer towards the end, so that all worker blocks end at about the same time; but for every warp that has nothing to do
-/// one. False if there was nothing to take, or another warp is at it. `seen` may be old.
+/// How many blocks a worker block takes where so many are left: some for each of its warps, and fewer towards the end, so that all worker
+/// blocks end at about the same time; but for every warp that has nothing to do one.
+__device__ inline std::uint32_t fair_share(std::uint32_t left, std::uint32_t width, unsigned searching) {
+    const unsigned grain = grain_of(width);
+    const unsigned idle = width == info::on_block ? 1 : max(searching, 1u) * grain;
+    const unsigned most = blockDim.x / warp_size * grain;
+    const unsigned fair = max(left / (2 * gridDim.x), min(idle, (left + gridDim.x - 1) / gridDim.x));
+    return max(1u, min(fair, most) + grain - 1) / grain * grain;
+}
+
+/// Who holds the share's lock, and has said which task the share is of: `blocks` of it, up to the one before `end`.
+__device__ inline void open_share(std::uint32_t width, std::uint32_t end, std::uint32_t blocks, bool counted) {
+    gang_state& gang = this_block().gang;
+    if (counted) atomicAdd(&gang.returns, blocks * kept_returns::one_out);
+    put_in_block(gang.share_end, end);
+    put_in_block(gang.share_size, blocks);
+    put_in_block(gang.share_read, 0u);
+    __threadfence_block();
+    put_in_block(gang.share_left, board_word(0, width, blocks).lower());
+}
+
+/// One lane of a warp that has nothing to run: takes more of a grid on the board, where the share is used up. False if there was nothing
+/// to take, or another warp is at it. `seen` may be old.
 __device__ __noinline__ inline bool fill_share(unsigned place, board_word seen) {
     gang_state& gang = this_block().gang;
     if (look_in_block(gang.share_lock) != 0 || atomicCAS(&gang.share_lock, 0u, 1u) != 0) return false;
@@ -143,13 +163,7 @@ __device__ __noinline__ inline bool fill_share(unsigned place, board_word seen) 
     unsigned told = 0;
     arena_index told_of = 0;
     if (look_at_share().left() <= 0 && look_in_block(gang.share_read) == look_in_block(gang.share_size)) {
-        const unsigned left = static_cast<unsigned>(seen.left());
-        const unsigned grain = grain_of(seen.width());
-        const bool on_block = seen.width() == info::on_block;
-        const unsigned idle = on_block ? 1 : max(look_in_block(gang.searching), 1u) * grain;
-        const unsigned most = blockDim.x / warp_size * grain;
-        const unsigned fair = max(left / (2 * gridDim.x), min(idle, (left + gridDim.x - 1) / gridDim.x));
-        const unsigned wanted = max(1u, min(fair, most) + grain - 1) / grain * grain;
+        const std::uint32_t wanted = fair_share(static_cast<std::uint32_t>(seen.left()), seen.width(), look_in_block(gang.searching));
         const board_word found = take_posted(place, wanted);
         filled = found.left() > 0;
         if (filled) {
@@ -177,12 +191,8 @@ __device__ __noinline__ inline bool fill_share(unsigned place, board_word seen) 
                 if (counted) put_in_block(gang.returns_of, task.grid);
                 put_in_block(gang.share_is_counted, counted ? 1u : 0u);
             }
-            if (counted) atomicAdd(&gang.returns, blocks * kept_returns::one_out);
-            put_in_block(gang.share_end, look_in_block(share_word(last_word)) - static_cast<std::uint32_t>(found.left()) + blocks);
-            put_in_block(gang.share_size, blocks);
-            put_in_block(gang.share_read, 0u);
-            __threadfence_block();
-            put_in_block(gang.share_left, board_word(0, found.width(), blocks).lower());
+            const std::uint32_t last = look_in_block(share_word(last_word));
+            open_share(found.width(), last - static_cast<std::uint32_t>(found.left()) + blocks, blocks, counted);
         }
         const auto others = static_cast<std::uint32_t>(max(found.left() - static_cast<int>(wanted), 0));
         put_in_block(gang.board[place], board_word(0, found.width(), others).lower());

@@ -40,6 +40,9 @@ inline constexpr unsigned stack_kept_free = 4096;         // bytes that a wait()
 inline constexpr arena_index traced_details = 1;
 inline constexpr unsigned traced_details_units = sizeof(launch_details) / unit_bytes;
 
+/// The number of a run's first grid.
+inline constexpr std::uint32_t first_trace_id = 0;
+
 /// A kernel that has begun, for whoever has to look for a fault.
 struct begun_kernel {
     unsigned name_length;
@@ -106,6 +109,7 @@ struct run_control {
     alignas(128) unsigned long long free_lists[size_classes][sublists];    // heads: a place, and a count of changes in the upper half
     unsigned long long free_batches;                          // of free grid records
     alignas(128) unsigned stream_lock;
+    unsigned long long first_places;                          // see first_grid.cuh
     unsigned blocks_left;                                     // worker blocks that have ended, in the end
     unsigned deepest;
     unsigned deepest_wait;                                    // plus one
@@ -322,6 +326,7 @@ __device__ inline const engine_view& engine() { return this_block().engine; }
 __device__ inline warp_state& this_warp() {
     return reinterpret_cast<warp_state*>(worker_memory + sizeof(block_state))[threadIdx.x / warp_size];
 }
+__device__ inline bool is_last_warp() { return threadIdx.x / warp_size == blockDim.x / warp_size - 1; }
 __device__ inline unsigned lane_rank() { return threadIdx.x % warp_size; }
 __device__ inline unsigned worker_rank() { return blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size; }
 

@@ -138,10 +138,11 @@ DYNPAR_FUNCTION inline width_choice choose_width(const shape& s, unsigned mallea
     return choose_width(static_cast<std::uint32_t>(s.threads.count()), s.malleable, malleable_threads);
 }
 
-/// The grid that a run begins with, as the host prepares it: what only device code knows, its task has not yet.
+/// The grid that a run begins with, as the host prepares it. What only device code knows is not in it yet: where it lies, and its task's entry,
+/// record and arguments.
 struct first_grid {
+    launch_details details;
     dynpar::shape shape;
-    wide_task task;  // no entry, no record, no details, no arguments
     std::uint32_t payload_size;
 };
 

@@ -16,9 +16,6 @@ __device__ inline std::uint32_t trace_id_of(arena_index details) {
     return at<launch_details>(details)->trace_id;
 }
 
-/// The number of a run's first grid.
-inline constexpr std::uint32_t first_trace_id = 0;
-
 /// One thread of a worker block, when a run begins: every worker block has a batch. Of the first one's a number is used, by the first grid,
 /// and one of its threads makes the name of that grid's kernel known to the host.
 __device__ inline void begin_trace(text first_kernel) {

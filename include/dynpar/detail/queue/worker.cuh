@@ -154,7 +154,8 @@ __device__ __noinline__ inline void work() {
     constexpr unsigned share_every = 8;
     constexpr unsigned first_steps = 64;
     for (unsigned steps = 1;; ++steps) {
-        if (!step<false>()) {
+        if (__any_sync(all_lanes, look_in_block(this_block().gang.over) != not_over)) return;
+        if (steps == 1 || !step<false>()) {  // nothing lies on a stack when a run begins
             if (!find_work(steps == 1 ? naps_at_first : 0)) return;
             if (this_warp().wide_top != this_warp().wide_bottom) share();  // before this one has something to do for long
             continue;
