@@ -32,6 +32,11 @@ void measure_queue_reductions(table& t) {
             t, engine, name, "malleable", prepare, [&](const run_facts&) { return d.sums_are_right(); }, 0,
             recursive_reduce_malleable{}, shape(d.blocks(), at_most(block_size / 2)), d.numbers(), d.sums(),
             block_size);
+        if (const auto wide = power == 24 ? engine_with_more_warps(t, name) : nullptr) {
+            measure_run(
+                t, *wide, name, more_warps, prepare, [&](const run_facts&) { return d.sums_are_right(); }, 0,
+                recursive_reduce_malleable{}, shape(d.blocks(), at_most(block_size / 2)), d.numbers(), d.sums(), block_size);
+        }
         if (power != 20) continue;
         measure_run(
             t, engine, name, "exact, sums added", prepare, [&](const run_facts&) { return d.total_is_right(); }, 0,

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -35,6 +36,14 @@ void measure_run(table& t, dynpar::queue_engine& engine, const char* work, const
         };
     };
     t.measure(c);
+}
+
+/// An engine for rows of the form `more_warps`; null where it would be in vain, or kernels are compiled for narrower worker blocks.
+inline std::unique_ptr<dynpar::queue_engine> engine_with_more_warps(const table& t, const char* work) {
+    if (DYNPAR_QUEUE_MOST_THREADS < 1024 || !t.wants(work)) return nullptr;
+    dynpar::queue_options options;
+    options.block_threads = 1024;
+    return std::make_unique<dynpar::queue_engine>(options);
 }
 
 inline std::function<bool(const run_facts&)> counted(std::uint64_t grids) {

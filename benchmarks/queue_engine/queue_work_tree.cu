@@ -69,22 +69,23 @@ void measure_queue_work_tree(table& t) {
         };
         t.measure(flat);
 
-        measure_run(
-            t, engine, name, "", forget,
-            [&](const run_facts& f) {
-                const unsigned found_width = width.to_vector()[0];
-                const std::vector<double> found = results.to_vector();
-                if (found_width == 0 || found_width > 32 || f.grids != grids(depth)) return false;
-                if (expected_width != found_width) {
-                    compute_flat(found_width);
-                    dynpar::check(cudaStreamSynchronize(t.stream()), "running the flat kernel");
-                    expected = results.to_vector();
-                    expected_width = found_width;
-                    if (!agrees_with_cpu(found_width)) return false;
-                }
-                return found == expected;
-            },
-            0, work_node{there.data()}, shape_of(here), 0u, depth);
+        const auto is_right = [&](const run_facts& f) {
+            const unsigned found_width = width.to_vector()[0];
+            const std::vector<double> found = results.to_vector();
+            if (found_width == 0 || found_width > 32 || f.grids != grids(depth)) return false;
+            if (expected_width != found_width) {
+                compute_flat(found_width);
+                dynpar::check(cudaStreamSynchronize(t.stream()), "running the flat kernel");
+                expected = results.to_vector();
+                expected_width = found_width;
+                if (!agrees_with_cpu(found_width)) return false;
+            }
+            return found == expected;
+        };
+        measure_run(t, engine, name, "", forget, is_right, 0, work_node{there.data()}, shape_of(here), 0u, depth);
+        if (const auto wide = threads > 1 ? engine_with_more_warps(t, name) : nullptr) {
+            measure_run(t, *wide, name, more_warps, forget, is_right, 0, work_node{there.data()}, shape_of(here), 0u, depth);
+        }
     }
 }
 

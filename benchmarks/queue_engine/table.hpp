@@ -29,6 +29,9 @@ inline constexpr const char* cub = "CUB";
 inline constexpr const char* flat = "flat kernel";
 }  // namespace by
 
+/// The form of rows with worker blocks of 1,024 threads: twice as many warps on a multiprocessor as the queue engine takes by itself.
+inline constexpr const char* more_warps = "1024 threads";
+
 /// What a run did, as far as anybody counts it.
 struct run_facts {
     std::uint64_t grids = 0;

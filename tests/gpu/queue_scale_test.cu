@@ -437,6 +437,72 @@ TEST_CASE("a large grid is complete when its blocks and all they launched are, w
     }
 }
 
+// A run's first grid, of which every worker block begins with a share.
+template <unsigned Words>
+struct ballast {
+    unsigned words[Words];
+};
+struct says_whether_complete {
+    static constexpr const char* name = "says_whether_complete";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block&, const count_type* counted, count_type wanted, count_type* complete) const {
+        *complete = *counted == wanted;
+    }
+};
+template <unsigned Words>
+struct marks_block {
+    static constexpr const char* name = "marks_block";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* seen, count_type* counted, count_type* complete, ballast<Words> load) const {
+        if (block.thread_rank() != 0) return;
+        if (load.words[0] == 7 && load.words[Words - 1] == 11) dynpar::atomic_add(seen + block.block_rank(), 1u);
+        dynpar::atomic_add(counted, count_type{1});
+        if (block.block_rank() % 7 == 3) block.launch(add_one{}, shape(1, 1), counted);
+        if (block.block_rank() == 0) {
+            const unsigned launched = (block.num_blocks() + 3) / 7;
+            block.then(says_whether_complete{}, shape(1, 1), counted, count_type{block.num_blocks()} + launched, complete);
+        }
+    }
+};
+
+template <unsigned Words>
+void check_first_grid(dynpar::queue_engine& engine, const shape& s) {
+    const auto blocks = static_cast<unsigned>(s.blocks.count());
+    CAPTURE(blocks);
+    CAPTURE(s.threads.count());
+    CAPTURE(Words);
+    auto seen = filled<unsigned>(engine, blocks, 0);
+    auto counted = filled<count_type>(engine, 1, 0), complete = filled<count_type>(engine, 1, 0);
+    ballast<Words> load{};
+    load.words[0] = 7;
+    load.words[Words - 1] = 11;
+    const dynpar::report report = engine.run(marks_block<Words>{}, s, seen.data(), counted.data(), complete.data(), load);
+    REQUIRE(seen.to_vector() == std::vector<unsigned>(blocks, 1));
+    REQUIRE(complete.to_vector()[0] == 1);
+    REQUIRE(report.grids == 2 + (blocks + 3) / 7);
+}
+
+TEST_CASE("every block of a run's first grid runs once, whatever its shape and arguments, and then it goes on") {
+    dynpar::queue_options small = with_deadline(), one = with_deadline(), narrow = with_deadline(), traced = with_deadline();
+    small.memory_bytes = 2 << 20;  // too little to begin with any at hand
+    one.worker_blocks = 1;
+    narrow.block_threads = 64;
+    traced.trace_grids = 4096;
+    for (const dynpar::queue_options& options : {with_deadline(), small, one, narrow, traced}) {
+        dynpar::queue_engine engine(options);
+        for (const unsigned blocks : {1u, 2u, 33u, 131u, 132u, 133u, 2111u, 2113u, 5000u, 100000u}) {
+            if (blocks > 5000 && (options.memory_bytes != 0 || options.trace_grids != 0)) continue;
+            for (const unsigned threads : {1u, 2u, 32u, 64u}) {
+                if (blocks > 5000 && threads > 32) continue;  // a block task takes microseconds
+                check_first_grid<2>(engine, shape(blocks, threads));
+            }
+            check_first_grid<2>(engine, shape(blocks, dynpar::at_most(256)));
+            check_first_grid<10>(engine, shape(blocks, 32));   // arguments that a task has no room for
+            check_first_grid<100>(engine, shape(blocks, 32));  // nor its details
+        }
+    }
+}
+
 struct endless_chain {
     static constexpr const char* name = "endless_chain";
     template <class Block>

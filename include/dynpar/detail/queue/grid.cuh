@@ -285,6 +285,25 @@ __device__ __noinline__ inline void go_on(arena_index grid, arena_index parent, 
     }
 }
 
+/// What a complete grid leaves: its memory, and where that was the last of its parent's work, what comes next there.
+__device__ __noinline__ inline void clear_up(arena_index grid, std::uint32_t depth_and_flags, arena_index memory, arena_index parent) {
+    release_record(grid, record_view{parent, nullptr, depth_and_flags, memory, 0, 0});
+    if (parent == 0) return;
+    const record_view view = look_at_record(parent);
+    go_on(parent, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
+}
+
+/// Of a grid that is complete. It may be the last of the run: then all wait for this, and nobody for its memory.
+__device__ __noinline__ inline void complete(arena_index grid, arena_index parent, std::uint32_t depth_and_flags, arena_index memory) {
+    if (parent == 0) return end_run();
+    const bool was_last = add_to_count(parent, -1) == 1;
+    if (was_last) {
+        const record_view above = look_at_record(parent);
+        if (above.parent == 0 && above.entry == nullptr && !above.has_list()) return end_run();
+    }
+    clear_up(grid, depth_and_flags, memory, was_last ? parent : 0);
+}
+
 /// The same where there is a list. Mostly one continuation has been added, and what was before it has run. If that is for the board,
 /// thousands of warps wait for it: what has to be read is on its way at once, and there is no call.
 __device__ __noinline__ inline void go_on_from_list(arena_index grid, arena_index parent, lane_entry entry, std::uint32_t depth_and_flags,
@@ -343,6 +362,7 @@ __device__ __noinline__ inline void retire(arena_index grid, int change) {
     if (view.added != 0) {
         return go_on_from_list(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
     }
+    if (view.entry == nullptr && view.continuations == 0) return complete(grid, view.parent, view.depth_and_flags, view.memory);
     go_on(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
 }
 

@@ -28,8 +28,7 @@ __device__ inline void check_deadline() {
 __device__ inline void look_around() {
     constexpr unsigned cycles_between = 300;
     gang_state& gang = this_block().gang;
-    unsigned now;
-    asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
+    const unsigned now = cycles_now();
     const unsigned read_at = look_in_block(gang.read_at);
     if (now - read_at <= cycles_between || atomicCAS(&gang.read_at, read_at, now) != read_at) return;
     unsigned long long done_or_stop;
@@ -68,7 +67,7 @@ __device__ inline bool block_task_is_posted(unsigned& place, board_word& seen) {
 // one, when it begins, since the first grid may be on the board next, and after blocks of the share, since more may follow. Thousands of
 // warps that ask at once wait for each other longer than many a grid takes.
 inline constexpr unsigned naps_with_ticket = 200;
-inline constexpr unsigned naps_at_first = 40;
+inline constexpr unsigned naps_at_first = 12;
 inline constexpr unsigned naps_after_share = 60;
 
 enum class finding : int { nothing, over, gift, block_task, own_task, of_share, block_work };
@@ -159,6 +158,9 @@ __device__ inline finding search(warp_claim& claim, unsigned naps) {
     }
 }
 
+/// All lanes together: whether warps that have nothing to run end.
+__device__ inline bool is_over() { return __any_sync(all_lanes, look_in_block(this_block().gang.over) != not_over); }
+
 /// All lanes together, with nothing to run: waits for work, and runs what it finds in the share. False when the run is over. `naps`: see
 /// search.
 __device__ __noinline__ inline bool find_work(unsigned naps) {
@@ -167,7 +169,7 @@ __device__ __noinline__ inline bool find_work(unsigned naps) {
     finding found = __shfl_sync(all_lanes, claim.left, 0) != 0 ? finding::of_share : finding::nothing;
     while (true) {
         if (found == finding::of_share) {
-            if (!run_of_share(claim)) return true;
+            if (!run_of_share(claim)) return !is_over();
             naps = naps_after_share;
         }
         flush_all();

@@ -394,6 +394,13 @@ __device__ inline T* at(arena_index place) {
     return reinterpret_cast<T*>(engine().arena + static_cast<unsigned long long>(place) * unit_bytes);
 }
 
+/// The multiprocessor's clock.
+__device__ inline unsigned cycles_now() {
+    unsigned now;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
+    return now;
+}
+
 /// Ends the run early. The first reason stays.
 __device__ inline void stop_run(stop_reason why) { atomicCAS(&engine().control->stop, static_cast<unsigned>(not_stopped), why); }
 __device__ inline bool run_stopped() { return look(engine().control->stop) != not_stopped; }

@@ -150,18 +150,22 @@ __device__ DYNPAR_NOINLINE inline bool is_wanted_in_wait(int depth) {
 
 /// What a warp does for the whole of a run. Not inlined, so that it is compiled once and not for every kernel that the host runs.
 __device__ __noinline__ inline void work() {
-    // Looking for hungry warps costs a trip to the second-level cache. At first all are hungry, so there are as many looks as steps.
+    // Looking for hungry warps costs a trip to the second-level cache. At first all are hungry, so there are as many looks as steps. Wide
+    // tasks may be long, and few.
     constexpr unsigned share_every = 8;
     constexpr unsigned first_steps = 64;
+    constexpr unsigned many_cycles = 1 << 15;
+    unsigned shared_at = cycles_now();
+    if (!find_work(naps_at_first)) return;  // nothing lies on a stack when a run begins
     for (unsigned steps = 1;; ++steps) {
-        if (__any_sync(all_lanes, look_in_block(this_block().gang.over) != not_over)) return;
-        if (steps == 1 || !step<false>()) {  // nothing lies on a stack when a run begins
-            if (!find_work(steps == 1 ? naps_at_first : 0)) return;
+        if (!step<false>()) {
+            if (!find_work(0)) return;
             if (this_warp().wide_top != this_warp().wide_bottom) share();  // before this one has something to do for long
             continue;
         }
-        const bool has_wide = this_warp().wide_top != this_warp().wide_bottom;  // they are long, and few
-        if (steps % share_every == 0 || steps < first_steps || has_wide) {
+        const bool has_wide = this_warp().wide_top != this_warp().wide_bottom;
+        if (steps < first_steps || steps % share_every == 0 || (has_wide && cycles_now() - shared_at > many_cycles)) {
+            shared_at = cycles_now();
             exchange_block_tasks();
             share();
             unsigned stop = 0;
