@@ -484,7 +484,7 @@ void check_first_grid(dynpar::queue_engine& engine, const shape& s) {
 
 TEST_CASE("every block of a run's first grid runs once, whatever its shape and arguments, and then it goes on") {
     dynpar::queue_options small = with_deadline(), one = with_deadline(), narrow = with_deadline(), traced = with_deadline();
-    small.memory_bytes = 2 << 20;  // too little to begin with any at hand
+    small.memory_bytes = 32 << 20;  // too little to begin with any at hand
     one.worker_blocks = 1;
     narrow.block_threads = 64;
     traced.trace_grids = 4096;

@@ -41,8 +41,8 @@ __device__ inline void give_tasks(unsigned long long number, std::uint32_t avail
     using stack = own_stack<Task>;
     constexpr std::uint32_t most = sizeof(Task) == sizeof(lane_task) ? ring_slot::lane_tasks : ring_slot::wide_tasks;
     const unsigned lane = lane_rank();
-    // Half of many lane tasks; of wide tasks few, since each of the oldest may have a whole tree below it: with half of them a tree of grids
-    // takes one and a half times as long.
+    // Half of many lane tasks; of wide tasks few, since each of the oldest may have a whole tree below it: with half of them a tree of
+    // grids takes one and a half times as long.
     const std::uint32_t share_of = sizeof(Task) == sizeof(lane_task) ? 2 : 8;
     const std::uint32_t count = min((available + share_of - 1) / share_of, most);
     ring_slot& gift = engine().warp_slots[number & engine().ring_mask];

@@ -29,7 +29,8 @@ namespace dynpar {
 /// Options of the queue engine.
 struct queue_options : engine_options {
     /// Threads of a worker block: the widest block that can run. A multiple of 32, at most 1024; 0: 512, or what the run's first
-    /// grid needs if that is more.
+    /// grid needs if that is more. With 1024 twice as many warps work on a multiprocessor: recursions of many grids of a warp are
+    /// faster, lane tasks that join slower (docs/queue-engine.md, Tuning).
     unsigned block_threads = 0;
     /// How many worker blocks; 0: enough for 512 threads on every multiprocessor, which is fastest for small grids.
     unsigned worker_blocks = 0;

@@ -65,7 +65,8 @@ __device__ inline bool block_task_is_posted(unsigned& place, board_word& seen) {
 
 // How often an idle warp sleeps before it looks at everything: where it has a ticket, and so need not ask for anything; before it asks for
 // one, when it begins, since the first grid may be on the board next, and after blocks of the share, since more may follow. Thousands of
-// warps that ask at once wait for each other longer than many a grid takes.
+// warps that ask at once wait for each other longer than many a grid takes; but without a ticket there is no gift, and a tree that begins on
+// one warp takes the longer, all of it, the later the others ask.
 inline constexpr unsigned naps_with_ticket = 200;
 inline constexpr unsigned naps_at_first = 12;
 inline constexpr unsigned naps_after_share = 60;

@@ -133,8 +133,8 @@ __device__ inline bool block_tasks_at_hand() {
 }
 
 /// How many blocks a worker block takes where so many are left: two for each of its warps, and fewer towards the end, so that all worker
-/// blocks end at about the same time; but for every warp that has nothing to do one. (More at a time is faster where blocks do next to nothing,
-/// and slower where they differ.)
+/// blocks end at about the same time; but for every warp that has nothing to do one. (More at a time is faster where blocks do next to
+/// nothing, and slower where they differ.)
 __device__ inline std::uint32_t fair_share(std::uint32_t left, std::uint32_t width, unsigned searching) {
     const unsigned grain = grain_of(width);
     const unsigned idle = width == info::on_block ? 1 : max(searching, 1u) * grain;

@@ -138,8 +138,8 @@ DYNPAR_FUNCTION inline width_choice choose_width(const shape& s, unsigned mallea
     return choose_width(static_cast<std::uint32_t>(s.threads.count()), s.malleable, malleable_threads);
 }
 
-/// The grid that a run begins with, as the host prepares it. What only device code knows is not in it yet: where it lies, and its task's entry,
-/// record and arguments.
+/// The grid that a run begins with, as the host prepares it. What only device code knows is not in it yet: where it lies, and its task's
+/// entry, record and arguments.
 struct first_grid {
     launch_details details;
     dynpar::shape shape;
