@@ -1,5 +1,5 @@
-// Queue engine: the grid that a run begins with. Every worker block begins with a share of it: by a stack or by the board it would take
-// microseconds, and there is nothing else to do yet.
+// Queue engine: the grid that a run begins with. Every worker block begins with a share of it: by a stack or by the board it would come
+// microseconds later, and there is nothing else to do yet.
 #pragma once
 
 #include <cstddef>

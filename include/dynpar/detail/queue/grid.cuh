@@ -256,7 +256,7 @@ __device__ inline void release_record(arena_index grid, const record_view& view)
     if (streamed) advance_stream(stream);
 }
 
-/// The run's first grid is complete. What the run has written others see when the resident grid has ended.
+/// The run's first grid is complete. What the run has written others see when the resident grid has ended. This worker block knows at once.
 __device__ inline void end_run() {
     put(engine().control->done, 1u);
     put_in_block(this_block().gang.over, static_cast<unsigned>(run_is_complete));

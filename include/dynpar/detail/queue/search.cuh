@@ -65,8 +65,8 @@ __device__ inline bool block_task_is_posted(unsigned& place, board_word& seen) {
 
 // How often an idle warp sleeps before it looks at everything: where it has a ticket, and so need not ask for anything; before it asks for
 // one, when it begins, since the first grid may be on the board next, and after blocks of the share, since more may follow. Thousands of
-// warps that ask at once wait for each other longer than many a grid takes; but without a ticket there is no gift, and a tree that begins on
-// one warp takes the longer, all of it, the later the others ask.
+// warps that ask at once wait for each other longer than many a grid takes; but without a ticket there is no gift, and the later the
+// others ask, the longer a tree takes that begins on one warp.
 inline constexpr unsigned naps_with_ticket = 200;
 inline constexpr unsigned naps_at_first = 12;
 inline constexpr unsigned naps_after_share = 60;
@@ -159,7 +159,7 @@ __device__ inline finding search(warp_claim& claim, unsigned naps) {
     }
 }
 
-/// All lanes together: whether warps that have nothing to run end.
+/// All lanes together: whether the run is over, as far as this worker block knows.
 __device__ inline bool is_over() { return __any_sync(all_lanes, look_in_block(this_block().gang.over) != not_over); }
 
 /// All lanes together, with nothing to run: waits for work, and runs what it finds in the share. False when the run is over. `naps`: see
