@@ -42,7 +42,7 @@ void check_waiting_fib(unsigned n, unsigned threads) {
     CHECK(report.grids == 2 * fib(n + 1) - 1);
 }
 
-TEST_CASE("fib(30) with wait() in every grid is right; one level of synchronization depth less is reported") {
+TEST_CASE("fib(30) with wait() in every grid is right, and one level of synchronization depth less is reported") {
     check_waiting_fib(30, 1);
 
     dynpar::queue_options options = with_deadline();
@@ -370,13 +370,6 @@ TEST_CASE("a grid of thousands of blocks that goes on in narrower ones is comple
 }
 
 // A grid each of whose blocks does something else that counts for when the grid is complete; and then it goes on.
-struct counts_one {
-    static constexpr const char* name = "counts_one";
-    template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, count_type* counter) const {
-        if (block.thread_rank() == 0) dynpar::atomic_add(counter, count_type{1});
-    }
-};
 struct does_everything {
     static constexpr const char* name = "does_everything";
     static constexpr unsigned ways = 8;
@@ -388,15 +381,15 @@ struct does_everything {
         const bool first = block.thread_rank() == 0;
         const unsigned way = block.block_rank() % ways;
         if (first) dynpar::atomic_add(blocks, count_type{1});
-        if (first && way == 1) block.launch(counts_one{}, shape(1, 1), launched);
+        if (first && way == 1) block.launch(add_one{}, shape(1, 1), launched);
         if (first && way == 2) {
-            for (unsigned i = 0; i < 3; ++i) block.launch(counts_one{}, shape(1, dynpar::at_most(32)), launched);
+            for (unsigned i = 0; i < 3; ++i) block.launch(add_one{}, shape(1, dynpar::at_most(32)), launched);
         }
-        if (first && way == 3) block.launch(counts_one{}, shape(1, 64), launched);
-        if (first && way == 4) block.launch(counts_one{}, shape(1, 1), launched);
+        if (first && way == 3) block.launch(add_one{}, shape(1, 64), launched);
+        if (first && way == 4) block.launch(add_one{}, shape(1, 1), launched);
         if (way == 4) block.wait();
-        if (first && way == 5) block.then(counts_one{}, shape(1, 32), launched);
-        if (first && way == 6) block.launch(counts_one{}, shape(40, 8), launched);
+        if (first && way == 5) block.then(add_one{}, shape(1, 32), launched);
+        if (first && way == 6) block.launch(add_one{}, shape(40, 8), launched);
         if (first && block.block_rank() == 0) {
             block.then(goes_on_complete{}, shape(1, 1), block.num_blocks(), block.num_threads(), times, blocks, launched, early);
         }

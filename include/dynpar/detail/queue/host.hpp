@@ -324,10 +324,7 @@ public:
         first_grid first{};
         first.shape = s;
         first.payload_size = payload_size;
-        first.details.blocks = s.blocks;
-        first.details.threads = s.malleable ? dimensions(choice.threads) : s.threads;
-        first.details.shared_bytes = s.shared_bytes;
-        first.details.trace_id = trace_ ? first_trace_id : dynpar::grid_record::none;
+        put_details(first.details, s, choice.threads, trace_ ? first_trace_id : dynpar::grid_record::none);
         wide_task& task = first.details.task;
         task.size = block_size(choice.threads, s.shared_bytes);
         task.last = static_cast<std::uint32_t>(s.blocks.count());

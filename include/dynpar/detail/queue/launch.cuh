@@ -159,15 +159,6 @@ __device__ inline arena_index take_details(const launch_request& request) {
     return take_details(request.trace_id, request.payload_size, [] { return take_piece(); });
 }
 
-/// Fills in details but for the task and its arguments. `threads`: of a block.
-__device__ inline void put_details(arena_index place, const shape& s, std::uint32_t threads, std::uint32_t trace_id) {
-    launch_details& details = *at<launch_details>(place);
-    details.blocks = s.blocks;
-    details.threads = s.malleable ? dimensions(threads) : s.threads;
-    details.shared_bytes = s.shared_bytes;
-    details.trace_id = trace_id;
-}
-
 /// Fills in a task, all but what it counts on, and its details.
 __device__ inline void fill_task(wide_task& task, const launch_request& request, const shape& s, arena_index place) {
     const std::uint32_t threads = request.choice.threads;
@@ -180,7 +171,7 @@ __device__ inline void fill_task(wide_task& task, const launch_request& request,
     task.arguments = request.arguments;
     if (place == 0) return;
     if (!request.fits()) memcpy(at<launch_details>(place)->arguments(), request.payload, request.payload_size);
-    put_details(place, s, threads, request.trace_id);
+    put_details(*at<launch_details>(place), s, threads, request.trace_id);
 }
 
 /// A child grid with a record of its own, which counts on `parent`: several blocks, a stream, or arguments that need room.

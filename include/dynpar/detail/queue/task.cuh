@@ -125,6 +125,14 @@ struct alignas(64) launch_details {
 };
 static_assert(sizeof(launch_details) == 128);
 
+/// Fills in details but for the link, the task and its arguments. `threads`: of a block.
+DYNPAR_FUNCTION inline void put_details(launch_details& details, const shape& s, std::uint32_t threads, std::uint32_t trace_id) {
+    details.blocks = s.blocks;
+    details.threads = s.malleable ? dimensions(threads) : s.threads;
+    details.shared_bytes = s.shared_bytes;
+    details.trace_id = trace_id;
+}
+
 /// Who runs a grid of that shape.
 struct width_choice {
     std::uint32_t width;
