@@ -21,6 +21,7 @@
 #include "../buffer.hpp"
 #include "../cuda_error.hpp"
 #include "../detail/cuda_memory.hpp"
+#include "../detail/launch_grid.cuh"
 #include "../detail/queue/host.hpp"
 #include "../detail/queue/run.cuh"
 #include "../detail/run_range.hpp"
@@ -96,8 +97,8 @@ public:
         const unsigned blocks = host_->worker_blocks(cache, reinterpret_cast<const void*>(grid), threads, bytes);
         auto run = host_->begin(stream, kernel_text, s);
         const queue::first_grid first = host_->first(s, queue::payload_bytes<Kernel, Args...>, threads);
-        grid<<<blocks, threads, bytes, stream>>>(host_->view(*run, blocks, threads), first, payload);
-        host_->launched(*run, stream, cudaGetLastError());
+        host_->launched(*run, stream,
+                        detail::launch_grid(grid, blocks, threads, bytes, stream, host_->view(*run, blocks, threads), first, payload));
         return queue_handle(std::move(run));
     }
 

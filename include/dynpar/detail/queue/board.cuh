@@ -45,17 +45,6 @@ __device__ inline bool is_open_to_others(std::uint32_t width, unsigned long long
     return (width == info::on_block && !from_worker_block) || is_for_board(width, blocks);
 }
 
-/// Compares and exchanges, behind all that this thread has written, and that it has seen others write.
-__device__ inline unsigned long long exchange_behind_writes(unsigned long long& place, unsigned long long expected,
-                                                            unsigned long long fresh) {
-    unsigned long long found;
-    asm volatile("atom.release.gpu.global.cas.b64 %0, [%1], %2, %3;"
-                 : "=l"(found)
-                 : "l"(&place), "l"(expected), "l"(fresh)
-                 : "memory");
-    return found;
-}
-
 /// What the board has, as far as is known.
 struct board_view {
     board_word seen[board_places];
@@ -73,7 +62,7 @@ __device__ inline bool post(arena_index details, std::uint32_t width, std::uint3
     for (unsigned place = 0; place < board_places; ++place) {
         while (board.seen[place].left() <= 0) {
             unsigned long long& word = engine().control->board[place];
-            const board_word found{exchange_behind_writes(word, board.seen[place].bits, fresh.bits)};
+            const board_word found{exchange_release(word, board.seen[place].bits, fresh.bits)};
             if (found.bits == board.seen[place].bits) return true;
             board.seen[place] = found;
         }
@@ -83,12 +72,7 @@ __device__ inline bool post(arena_index details, std::uint32_t width, std::uint3
 
 /// One thread: takes so many blocks of a posted grid, or as many as there are: the last ones but those that the word says are left before.
 __device__ inline board_word take_posted(unsigned place, std::uint32_t blocks) {
-    board_word found;
-    asm volatile("atom.acquire.gpu.global.add.u64 %0, [%1], %2;"
-                 : "=l"(found.bits)
-                 : "l"(&engine().control->board[place]), "l"(0ull - blocks)
-                 : "memory");
-    return found;
+    return board_word(add_acquire(engine().control->board[place], 0ull - blocks));
 }
 
 /// One lane: counts this warp among those that have nothing to do. It is counted from the first, so that the share is large enough for all

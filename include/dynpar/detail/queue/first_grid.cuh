@@ -70,14 +70,14 @@ __device__ inline first_places make_first_grid(const first_grid& first, const vo
 __device__ inline first_places wait_for_first_grid() {
     unsigned long long bits = 0;
     do {
-        asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(bits) : "l"(&engine().control->first_places) : "memory");
+        bits = load_acquire(engine().control->first_places);
     } while (bits == 0 && !run_stopped());
     return {static_cast<arena_index>(bits >> 32), static_cast<arena_index>(bits)};
 }
 /// One thread of the first worker block, behind all that it has written and seen others write.
 __device__ inline void show_first_grid(first_places places) {
     const unsigned long long bits = static_cast<unsigned long long>(places.details) << 32 | places.record;
-    asm volatile("st.release.gpu.global.u64 [%0], %1;" : : "l"(&engine().control->first_places), "l"(bits) : "memory");
+    store_release(engine().control->first_places, bits);
 }
 
 /// One lane: blocks of the first grid that are nobody's share, from that one on.

@@ -32,7 +32,7 @@ __device__ inline std::uint32_t empty_turn(unsigned long long number) {
 }
 
 __device__ inline void wait_until_empty(const ring_slot& gift, unsigned long long number) {
-    while (look_and_acquire(gift.turn) != empty_turn(number)) {
+    while (load_acquire(gift.turn) != empty_turn(number)) {
     }
 }
 
@@ -54,7 +54,7 @@ __device__ inline void give_tasks(unsigned long long number, std::uint32_t avail
         stack::bottom() += count;
         if (static_cast<std::int32_t>(stack::base() - stack::bottom()) < 0) stack::base() = stack::bottom();
         gift.count = count | (sizeof(Task) == sizeof(wide_task) ? ring_slot::holds_wide : 0u);
-        put_and_release(gift.turn, empty_turn(number) + 1);
+        store_release(gift.turn, empty_turn(number) + 1);
     }
     __syncwarp();
 }
@@ -72,7 +72,7 @@ __device__ inline void give_half(unsigned long long number) {
         oldest.last = half.first;
         copy_task(reinterpret_cast<wide_task*>(gift.tasks)[0], half);
         gift.count = 1 | ring_slot::holds_wide;
-        put_and_release(gift.turn, empty_turn(number) + 1);
+        store_release(gift.turn, empty_turn(number) + 1);
     }
     __syncwarp();
 }
@@ -178,7 +178,7 @@ __device__ DYNPAR_NOINLINE inline bool share_block_tasks() {
             __syncwarp();
             if (lane == 0) {
                 gift.count = count;
-                put_and_release(gift.turn, empty_turn(number) + 1);
+                store_release(gift.turn, empty_turn(number) + 1);
             }
         });
         if (!given) return gifts != 0;
@@ -191,7 +191,7 @@ __device__ inline void accept_gift() {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     ring_slot& gift = engine().warp_slots[warp.ticket & engine().ring_mask];
-    if (lane == 0) static_cast<void>(look_and_acquire(gift.turn));
+    if (lane == 0) static_cast<void>(load_acquire(gift.turn));
     __syncwarp();
     const std::uint32_t count = look(gift.count);
     if ((count & ring_slot::holds_wide) != 0) {
@@ -206,7 +206,7 @@ __device__ inline void accept_gift() {
     }
     __syncwarp();
     if (lane == 0) {
-        put_and_release(gift.turn, empty_turn(warp.ticket) + 2);
+        store_release(gift.turn, empty_turn(warp.ticket) + 2);
         warp.has_ticket = 0;
     }
     __syncwarp();
@@ -238,7 +238,7 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_gift() {
     if (!__shfl_sync(all_lanes, there, 0)) return false;
     const unsigned long long ticket = gang.ticket;
     ring_slot& gift = engine().block_slots[ticket & engine().ring_mask];
-    if (lane == 0) static_cast<void>(look_and_acquire(gift.turn));
+    if (lane == 0) static_cast<void>(load_acquire(gift.turn));
     __syncwarp();
     const std::uint32_t count = look(gift.count);
     with_block_lock_as_warp(gang.lock, [&] {
@@ -248,7 +248,7 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_gift() {
         if (lane == 0) put_in_block(gang.top, top + count);
     });
     if (lane == 0) {
-        put_and_release(gift.turn, empty_turn(ticket) + 2);
+        store_release(gift.turn, empty_turn(ticket) + 2);
         gang.has_ticket = 0;
     }
     __syncwarp();

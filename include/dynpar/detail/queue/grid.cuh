@@ -136,12 +136,12 @@ struct record_view {
 };
 /// As another multiprocessor may have left it, in one go: loads that wait for each other cost more than anything else here.
 __device__ inline record_view look_at_record(arena_index grid) {
-    const uint4 head = __ldcg(at<uint4>(grid));
-    const uint4 tail = __ldcg(at<uint4>(grid) + 2);
+    const uint4 head = load_fresh(at<uint4>(grid));
+    const uint4 tail = load_fresh(at<uint4>(grid) + 2);
     const auto entry = reinterpret_cast<lane_entry>(static_cast<unsigned long long>(head.w) << 32 | head.z);
     return {head.y, entry, tail.x, tail.y, tail.z, tail.w};
 }
-__device__ inline uint4 arguments_of(arena_index grid) { return __ldcg(at<uint4>(grid) + 1); }
+__device__ inline uint4 arguments_of(arena_index grid) { return load_fresh(at<uint4>(grid) + 1); }
 
 /// The simple continuation of a record, as a task: if it is of one thread, and if it is of several, which fit a warp.
 __device__ inline lane_task simple_lane_task(arena_index grid, const record_view& view, uint4 arguments) {
@@ -265,9 +265,7 @@ __device__ inline void end_run() {
 /// Adds to a record's count, behind all that this thread has written and seen others write; what it had been. Who finds that it is zero now
 /// sees all that the others have written: that could be a fence for them alone, but would be a wait of its own for each join.
 __device__ inline int add_to_count(arena_index grid, int change) {
-    int before;
-    asm volatile("atom.add.acq_rel.gpu.s32 %0, [%1], %2;" : "=r"(before) : "l"(&at<grid_record>(grid)->pending), "r"(change) : "memory");
-    return before;
+    return add_acquire_release(at<grid_record>(grid)->pending, change);
 }
 
 /// Of a grid all of whose work is done, but for what retire() does itself: its next continuation, or it is complete, and so on upwards. The

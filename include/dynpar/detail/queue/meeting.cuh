@@ -17,9 +17,7 @@ enum meeting : unsigned { returned, at_barrier, waiting };
 /// All lanes: as __syncwarp(), and they go on as one. With a constant mask nvcc looks whether they are together already, and if not, what
 /// comes next is done for each part of the warp: kernels return in several.
 __device__ inline void bring_lanes_together() {
-    unsigned everyone = all_lanes;
-    asm volatile("" : "+r"(everyone));
-    __syncwarp(everyone);
+    __syncwarp(opaque(all_lanes));
 }
 
 /// Of a warp: why it met. `returned` if all have.
@@ -33,7 +31,7 @@ __device__ __noinline__ inline meeting meet(meeting why) {
 // Barriers of the worker block. Unlike those of __syncthreads its warps may come to them from different places: from a kernel, from where
 // those wait that have returned from it or have no part in it, from a wait, from the search for work.
 
-__device__ inline void sync_block() { asm volatile("barrier.cta.sync 0;" : : : "memory"); }
+__device__ inline void sync_block() { block_barrier(); }
 
 /// All warps: whether any of them says so, to two questions. Votes are counted and never taken back, so that there is nothing to clear.
 struct block_votes {

@@ -179,9 +179,7 @@ __device__ inline void add_up_counts() {
 
 /// One thread: one worker block less. Behind all that it has written and seen others write; the last one sees all that the others have.
 __device__ inline bool is_last_to_end() {
-    unsigned before;
-    asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], 1;" : "=r"(before) : "l"(&engine().control->blocks_left) : "memory");
-    return before == gridDim.x - 1;
+    return add_acquire_release(reinterpret_cast<int&>(engine().control->blocks_left), 1) == static_cast<int>(gridDim.x) - 1;
 }
 
 __device__ __noinline__ inline void end_worker_block() {

@@ -31,13 +31,11 @@ __device__ inline void look_around() {
     const unsigned now = cycles_now();
     const unsigned read_at = look_in_block(gang.read_at);
     if (now - read_at <= cycles_between || atomicCAS(&gang.read_at, read_at, now) != read_at) return;
-    unsigned long long done_or_stop;
-    board_word board[board_places];
     static_assert(board_places == 3, "two loads of 16 bytes");
-    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%4];\n\tld.volatile.global.v2.u64 {%2, %3}, [%4 + 16];"
-                 : "=l"(done_or_stop), "=l"(board[0].bits), "=l"(board[1].bits), "=l"(board[2].bits)
-                 : "l"(&engine().control->done)
-                 : "memory");
+    unsigned long long words[4];
+    load_relaxed(reinterpret_cast<const unsigned long long*>(&engine().control->done), words);
+    const unsigned long long done_or_stop = words[0];
+    const board_word board[board_places] = {board_word(words[1]), board_word(words[2]), board_word(words[3])};
     unsigned place = board_places;
     std::uint32_t seen = 0;
 #pragma unroll

@@ -55,7 +55,7 @@ __device__ inline void copy_fresh_task(Task& to, const Task& from) {
     const uint4* source = reinterpret_cast<const uint4*>(&from);
     uint4* target = reinterpret_cast<uint4*>(&to);
 #pragma unroll
-    for (unsigned i = 0; i < sizeof(Task) / sizeof(uint4); ++i) target[i] = __ldcg(source + i);
+    for (unsigned i = 0; i < sizeof(Task) / sizeof(uint4); ++i) target[i] = load_fresh(source + i);
 }
 
 /// Runs `critical` while no other thread holds the lock. Lanes of one warp may contend: the holder leaves before they try again.

@@ -8,6 +8,7 @@
 
 #include "../device_trace.cuh"
 #include "../failure_table.cuh"
+#include "memory_order.cuh"
 #include "task.cuh"
 
 namespace dynpar {
@@ -319,7 +320,11 @@ __device__ inline T __reduce_max_sync(unsigned, T value) {
 }
 #endif
 
+#if defined(DYNPAR_SIMULATED_GPU)
+#define worker_memory (simulated_gpu::dynamic_shared_memory())
+#else
 extern __shared__ __align__(16) unsigned char worker_memory[];
+#endif
 
 __device__ inline block_state& this_block() { return *reinterpret_cast<block_state*>(worker_memory); }
 __device__ inline const engine_view& engine() { return this_block().engine; }
@@ -330,22 +335,6 @@ __device__ inline bool is_last_warp() { return threadIdx.x / warp_size == blockD
 __device__ inline unsigned lane_rank() { return threadIdx.x % warp_size; }
 __device__ inline unsigned worker_rank() { return blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size; }
 
-/// Between what this thread has done and seen before and what it does after, for all threads of the device. __threadfence() is more than
-/// that, one order of all fences, which takes longer and which nothing here needs.
-__device__ inline void fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
-
-/// Reads what another thread has released. A fence would do as well, and would also wait for all that this thread has written.
-__device__ inline std::uint32_t look_and_acquire(const std::uint32_t& place) {
-    std::uint32_t value;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(&place) : "memory");
-    return value;
-}
-
-/// Writes behind all that this thread has written, read, and seen others write.
-__device__ inline void put_and_release(std::uint32_t& place, std::uint32_t value) {
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(&place), "r"(value) : "memory");
-}
-
 /// A task word by word, one in each of the first lanes.
 __device__ inline std::uint32_t& word_of(wide_task& task, unsigned number) { return reinterpret_cast<std::uint32_t*>(&task)[number]; }
 template <std::size_t Offset>
@@ -353,52 +342,9 @@ __device__ inline std::uint32_t field_of_words(std::uint32_t word) {
     return __shfl_sync(all_lanes, word, Offset / sizeof(std::uint32_t));
 }
 
-/// Reads what other threads write while we look.
-template <class T>
-__device__ inline T look(const T& place) {
-    return *static_cast<const volatile T*>(&place);
-}
-template <class T>
-__device__ inline void put(T& place, T value) {
-    *static_cast<volatile T*>(&place) = value;
-}
-
-/// The same for shared memory that the warps of a worker block look at without a lock: 32 bits, which are read and written as one.
-///
-/// A tool that looks for races in shared memory knows of barriers and of atomics only. For it define DYNPAR_SHOW_RACES as 1: then these
-/// are atomics, so that it sees that they are meant. That takes twice as long.
-#if !defined(DYNPAR_SHOW_RACES)
-#define DYNPAR_SHOW_RACES 0
-#endif
-template <class T>
-__device__ inline T look_in_block(T& place) {
-    static_assert(sizeof(T) == sizeof(unsigned));
-#if DYNPAR_SHOW_RACES
-    return static_cast<T>(atomicOr(reinterpret_cast<unsigned*>(&place), 0u));
-#else
-    return look(place);
-#endif
-}
-template <class T>
-__device__ inline void put_in_block(T& place, T value) {
-    static_assert(sizeof(T) == sizeof(unsigned));
-#if DYNPAR_SHOW_RACES
-    atomicExch(reinterpret_cast<unsigned*>(&place), static_cast<unsigned>(value));
-#else
-    put(place, value);
-#endif
-}
-
 template <class T>
 __device__ inline T* at(arena_index place) {
     return reinterpret_cast<T*>(engine().arena + static_cast<unsigned long long>(place) * unit_bytes);
-}
-
-/// The multiprocessor's clock.
-__device__ inline unsigned cycles_now() {
-    unsigned now;
-    asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
-    return now;
 }
 
 /// Ends the run early. The first reason stays.

@@ -249,7 +249,7 @@ __device__ inline claimed_blocks take_kept() {
     warp_state& warp = this_warp();
     wide_task& task = at<launch_details>(warp.kept)->task;
     std::uint32_t word = 0;
-    if (lane_rank() < task_words) word = __ldcg(&word_of(task, lane_rank()));
+    if (lane_rank() < task_words) word = load_fresh(&word_of(task, lane_rank()));
     __syncwarp();
     if (lane_rank() == 0) warp.kept = 0;
     return {word, 0, 1, false};

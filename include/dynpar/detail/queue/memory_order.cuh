@@ -1,0 +1,206 @@
+// Queue engine: every load, store, atomic and fence whose order matters between threads, and what else is not C++. The one place with
+// PTX; a simulated GPU has bodies of its own for what is here.
+//
+// CUDA's own functions (atomicAdd, __syncwarp, __threadfence_block, ...) stand in the code under their names, with relaxed order.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "../../platform.hpp"
+
+// DYNPAR_SIMULATED_GPU is defined by a header that comes before all others, and that defines what CUDA C++ has beyond C++ and the namespace
+// simulated_gpu. The engine's device code is then C++ for a CPU: for finding faults of its protocols where there is no GPU.
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+#if !defined(DYNPAR_SIMULATED_GPU)
+
+/// Between what this thread has done and seen before and what it does after, for all threads of the device. __threadfence() is more than
+/// that, one order of all fences, which takes longer and which nothing here needs.
+__device__ inline void fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
+
+/// Reads what another thread has released. A fence would do as well, and would also wait for all that this thread has written.
+__device__ inline std::uint32_t load_acquire(const std::uint32_t& place) {
+    std::uint32_t value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(&place) : "memory");
+    return value;
+}
+__device__ inline unsigned long long load_acquire(const unsigned long long& place) {
+    unsigned long long value;
+    asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(&place) : "memory");
+    return value;
+}
+
+/// Writes behind all that this thread has written, read, and seen others write.
+__device__ inline void store_release(std::uint32_t& place, std::uint32_t value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(&place), "r"(value) : "memory");
+}
+__device__ inline void store_release(unsigned long long& place, unsigned long long value) {
+    asm volatile("st.release.gpu.global.u64 [%0], %1;" : : "l"(&place), "l"(value) : "memory");
+}
+
+/// Adds behind all that this thread has written and seen others write, and sees what those have who added before; what it had been.
+__device__ inline int add_acquire_release(int& place, int change) {
+    int before;
+    asm volatile("atom.add.acq_rel.gpu.s32 %0, [%1], %2;" : "=r"(before) : "l"(&place), "r"(change) : "memory");
+    return before;
+}
+__device__ inline unsigned long long add_acquire_release(unsigned long long& place, unsigned long long change) {
+    unsigned long long before;
+    asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(&place), "l"(change) : "memory");
+    return before;
+}
+
+/// Adds, and sees what the thread has written that released what was found; what it had been.
+__device__ inline unsigned long long add_acquire(unsigned long long& place, unsigned long long change) {
+    unsigned long long before;
+    asm volatile("atom.acquire.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(&place), "l"(change) : "memory");
+    return before;
+}
+
+/// Compares and exchanges, behind all that this thread has written, and that it has seen others write; what was found.
+__device__ inline unsigned long long exchange_release(unsigned long long& place, unsigned long long expected, unsigned long long fresh) {
+    unsigned long long found;
+    asm volatile("atom.release.gpu.global.cas.b64 %0, [%1], %2, %3;"
+                 : "=l"(found)
+                 : "l"(&place), "l"(expected), "l"(fresh)
+                 : "memory");
+    return found;
+}
+
+/// Four words that lie side by side, aligned to 32 bytes, read at one go.
+__device__ inline void load_relaxed(const unsigned long long* place, unsigned long long (&words)[4]) {
+    asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%4];\n\tld.volatile.global.v2.u64 {%2, %3}, [%4 + 16];"
+                 : "=l"(words[0]), "=l"(words[1]), "=l"(words[2]), "=l"(words[3])
+                 : "l"(place)
+                 : "memory");
+}
+
+/// Reads what other threads write while we look.
+template <class T>
+__device__ inline T look(const T& place) {
+    return *static_cast<const volatile T*>(&place);
+}
+template <class T>
+__device__ inline void put(T& place, T value) {
+    *static_cast<volatile T*>(&place) = value;
+}
+
+/// Past the first-level cache: memory that another multiprocessor has written.
+template <class T>
+__device__ inline T load_fresh(const T* place) {
+    return __ldcg(place);
+}
+
+/// A barrier of the worker block, to which its warps may come from different places in the code.
+__device__ inline void block_barrier() { asm volatile("barrier.cta.sync 0;" : : : "memory"); }
+
+/// A value of which the compiler is not to know where it comes from.
+__device__ inline unsigned opaque(unsigned value) {
+    asm volatile("" : "+r"(value));
+    return value;
+}
+
+/// The multiprocessor's clock.
+__device__ inline unsigned cycles_now() {
+    unsigned now;
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
+    return now;
+}
+
+/// A number that no other grid of this process has had.
+__device__ inline unsigned long long grid_number() {
+    unsigned long long number;
+    asm volatile("mov.u64 %0, %%gridid;" : "=l"(number));
+    return number;
+}
+
+#else
+
+__device__ inline void fence() { simulated_gpu::may_switch(); }
+template <class T>
+__device__ inline T load_acquire(const T& place) {
+    simulated_gpu::may_switch();
+    return place;
+}
+template <class T>
+__device__ inline void store_release(T& place, T value) {
+    simulated_gpu::may_switch();
+    place = value;
+}
+template <class T>
+__device__ inline T add_acquire_release(T& place, T change) {
+    return atomicAdd(&place, change);
+}
+__device__ inline unsigned long long add_acquire(unsigned long long& place, unsigned long long change) {
+    return atomicAdd(&place, change);
+}
+__device__ inline unsigned long long exchange_release(unsigned long long& place, unsigned long long expected, unsigned long long fresh) {
+    return atomicCAS(&place, expected, fresh);
+}
+__device__ inline void load_relaxed(const unsigned long long* place, unsigned long long (&words)[4]) {
+    for (unsigned i = 0; i < 4; ++i) {
+        simulated_gpu::may_switch();
+        words[i] = place[i];
+    }
+}
+template <class T>
+__device__ inline T look(const T& place) {
+    simulated_gpu::may_switch();
+    return *static_cast<const volatile T*>(&place);
+}
+template <class T>
+__device__ inline void put(T& place, T value) {
+    simulated_gpu::may_switch();
+    *static_cast<volatile T*>(&place) = value;
+}
+template <class T>
+__device__ inline T load_fresh(const T* place) {
+    simulated_gpu::may_switch();
+    return *place;
+}
+__device__ inline void block_barrier() { simulated_gpu::block_barrier(); }
+__device__ inline unsigned opaque(unsigned value) { return value; }
+__device__ inline unsigned cycles_now() { return simulated_gpu::cycles(); }
+__device__ inline unsigned long long grid_number() { return simulated_gpu::grid_number(); }
+
+#endif
+
+/// As look() and put(), for shared memory that the warps of a worker block look at without a lock: 32 bits, which are read and written as
+/// one.
+///
+/// A tool that looks for races in shared memory knows of barriers and of atomics only. For it define DYNPAR_SHOW_RACES as 1: then these
+/// are atomics, so that it sees that they are meant. That takes twice as long.
+#if !defined(DYNPAR_SHOW_RACES)
+#define DYNPAR_SHOW_RACES 0
+#endif
+template <class T>
+__device__ inline T look_in_block(T& place) {
+    static_assert(sizeof(T) == sizeof(unsigned));
+#if DYNPAR_SHOW_RACES
+    return static_cast<T>(atomicOr(reinterpret_cast<unsigned*>(&place), 0u));
+#else
+    return look(place);
+#endif
+}
+template <class T>
+__device__ inline void put_in_block(T& place, T value) {
+    static_assert(sizeof(T) == sizeof(unsigned));
+#if DYNPAR_SHOW_RACES
+    atomicExch(reinterpret_cast<unsigned*>(&place), static_cast<unsigned>(value));
+#else
+    put(place, value);
+#endif
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif
