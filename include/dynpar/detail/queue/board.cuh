@@ -2,7 +2,7 @@
 // the board all idle workers take some at once.
 #pragma once
 
-#include "stack.cuh"
+#include "count.cuh"
 
 #if defined(__CUDACC__)
 
@@ -57,6 +57,7 @@ struct board_view {
 
 /// A grid with so many blocks. False if the board is full.
 __device__ inline bool post(arena_index details, std::uint32_t width, std::uint32_t blocks, board_view& board) {
+    count_withheld_children();
     const board_word fresh(details, width, blocks);
 #pragma unroll
     for (unsigned place = 0; place < board_places; ++place) {

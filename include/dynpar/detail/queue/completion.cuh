@@ -24,9 +24,14 @@ __device__ inline void flush_deferred() {
     __syncwarp();
 }
 
-/// All lanes together: adds to a record's count, now or later. Putting it off is safe: what is put off contains at least one
-/// block that the record still counts, so nobody can find the record at zero; and the children that it does not count yet are
-/// in this warp's own stack. Whoever lets others see that stack flushes first.
+/// The same for who is about to take away from a counter by itself: see rule 2 in count.cuh. Returns that are withheld stay so.
+__device__ inline void flush_children() {
+    const bool children = this_warp().deferred > 0;
+    __syncwarp();  // all have read it before one writes it
+    if (children) flush_deferred();
+}
+
+/// All lanes together: adds to a record's count, now or later (count.cuh).
 __device__ inline void count_later(arena_index grid, int change) {
     warp_state& warp = this_warp();
     const bool another = warp.deferred_grid != grid;
@@ -126,6 +131,7 @@ __device__ inline void settle_round(bool have, arena_index grid, std::uint32_t t
             return;
         }
     }
+    flush_children();
     if (joins) mine = settle_lane(grid, task_info, outcome);
     if (mine.grid != 0) retire(mine.grid, mine.change);
     __syncwarp();
@@ -133,6 +139,7 @@ __device__ inline void settle_round(bool have, arena_index grid, std::uint32_t t
 
 /// A lane that has returned while others of its round wait: its children must count before anybody runs them.
 __device__ __noinline__ inline void settle_alone(arena_index grid, std::uint32_t task_info, block_outcome outcome) {
+    count_withheld_children();
     if ((outcome.launched & block_outcome::late) != 0) point_lanes_to_own(grid, outcome.own);
     const count_change mine = settle_lane(grid, task_info, outcome);
     if (mine.grid != 0) retire(mine.grid, mine.change);

@@ -1,6 +1,8 @@
 // Queue engine: the record of a grid that somebody waits for, its continuations and memory, and what happens when it is complete.
 #pragma once
 
+#include <cstddef>
+
 #include "board.cuh"
 
 namespace dynpar {
@@ -28,6 +30,7 @@ struct alignas(64) grid_record {
     static constexpr std::uint32_t threads_mask = 15u << threads_shift;
 };
 static_assert(sizeof(grid_record) == unit_bytes, "a record is one unit of the arena");
+static_assert(offsetof(grid_record, pending) == 0, "see counter_of");
 
 /// Goes before scratch memory.
 struct alignas(64) memory_header {
@@ -260,12 +263,6 @@ __device__ inline void release_record(arena_index grid, const record_view& view)
 __device__ inline void end_run() {
     put(engine().control->done, 1u);
     put_in_block(this_block().gang.over, static_cast<unsigned>(run_is_complete));
-}
-
-/// Adds to a record's count, behind all that this thread has written and seen others write; what it had been. Who finds that it is zero now
-/// sees all that the others have written: that could be a fence for them alone, but would be a wait of its own for each join.
-__device__ inline int add_to_count(arena_index grid, int change) {
-    return add_acquire_release(at<grid_record>(grid)->pending, change);
 }
 
 /// Of a grid all of whose work is done, but for what retire() does itself: its next continuation, or it is complete, and so on upwards. The

@@ -114,13 +114,6 @@ __device__ inline unsigned cycles_now() {
     return now;
 }
 
-/// A number that no other grid of this process has had.
-__device__ inline unsigned long long grid_number() {
-    unsigned long long number;
-    asm volatile("mov.u64 %0, %%gridid;" : "=l"(number));
-    return number;
-}
-
 #else
 
 __device__ inline void fence() { simulated_gpu::may_switch(); }
@@ -168,7 +161,6 @@ __device__ inline T load_fresh(const T* place) {
 __device__ inline void block_barrier() { simulated_gpu::block_barrier(); }
 __device__ inline unsigned opaque(unsigned value) { return value; }
 __device__ inline unsigned cycles_now() { return simulated_gpu::cycles(); }
-__device__ inline unsigned long long grid_number() { return simulated_gpu::grid_number(); }
 
 #endif
 

@@ -203,6 +203,67 @@ __device__ __noinline__ bool unspill() {
     return true;
 }
 
+template <class Task>
+__device__ inline bool is_deeper(const Task& task, int depth) {
+    return static_cast<int>(task.info & info::depth_mask) > depth;
+}
+
+/// All lanes together, in a nested step that has nothing deeper than that on the stack: brings tasks back that are, of the first chunk that
+/// has any, wherever that is in the chain. Whoever waits may wait for just these, and what lies above them may not run. Where the stack is
+/// full, one of them changes places with its top. False if there are none.
+template <class Task>
+__device__ __noinline__ bool unspill_deeper(int deeper_than) {
+    using stack = own_stack<Task>;
+    const unsigned lane = lane_rank();
+    const unsigned lanes_before = (1u << lane) - 1;
+    arena_index before = 0;
+    for (arena_index place = stack::spilled(); place != 0;) {
+        chunk_header* const chunk = at<chunk_header>(place);
+        const std::uint32_t count = chunk->count;
+        const arena_index next = chunk->next;
+        const std::uint32_t top = stack::top();
+        const std::uint32_t room = stack::capacity - (top - stack::bottom());
+        std::uint32_t moved = 0, kept = 0;
+        for (std::uint32_t first = 0; first < count; first += warp_size) {
+            const bool there = first + lane < count;
+            Task task;
+            if (there) copy_task(task, tasks_of<Task>(chunk)[first + lane]);
+            const unsigned deeper = __ballot_sync(all_lanes, there && is_deeper(task, deeper_than));
+            if (deeper != 0 && room == 0) {
+                if (lane == static_cast<unsigned>(__ffs(static_cast<int>(deeper))) - 1) {
+                    copy_task(tasks_of<Task>(chunk)[first + lane], slot<Task>(top - 1));
+                    copy_task(slot<Task>(top - 1), task);
+                }
+                __syncwarp();
+                return true;
+            }
+            const std::uint32_t number = moved + static_cast<unsigned>(__popc(deeper & lanes_before));
+            const bool moves = (deeper >> lane & 1) != 0 && number < room;
+            const unsigned staying = __ballot_sync(all_lanes, there && !moves);  // all have read before any writes
+            if (moves) copy_task(slot<Task>(top + number), task);
+            if (there && !moves) copy_task(tasks_of<Task>(chunk)[kept + static_cast<unsigned>(__popc(staying & lanes_before))], task);
+            kept += static_cast<unsigned>(__popc(staying));
+            moved = first + warp_size < count ? first + warp_size - kept : count - kept;
+            __syncwarp();
+        }
+        if (moved != 0) {
+            if (lane == 0) {
+                stack::top() = top + moved;
+                chunk->count = kept;
+                if (kept == 0) {
+                    (before == 0 ? stack::spilled() : at<chunk_header>(before)->next) = next;
+                    release(place, chunk_class);
+                }
+            }
+            __syncwarp();
+            return true;
+        }
+        before = place;
+        place = next;
+    }
+    return false;
+}
+
 // ---- Block tasks: too wide for a warp, so all warps of the worker block take them from one stack, under its lock
 
 __device__ inline wide_task& block_task_slot(std::uint32_t place) {
@@ -258,7 +319,7 @@ __device__ inline bool take_block_task(int deeper_than, wide_task& task) {
     const std::uint32_t top = look_in_block(gang.top);
     for (std::uint32_t place = top; place != bottom;) {
         wide_task& found = block_task_slot(--place);
-        if (static_cast<int>(found.info & info::depth_mask) <= deeper_than) continue;
+        if (!is_deeper(found, deeper_than)) continue;
         copy_task(task, found);
         if (task.first + 1 == task.last) {
             if (place != top - 1) copy_task(found, block_task_slot(top - 1));
@@ -269,20 +330,33 @@ __device__ inline bool take_block_task(int deeper_than, wide_task& task) {
         }
         return true;
     }
-    const arena_index head = look_in_block(gang.spilled);
-    if (head == 0) return false;
-    chunk_header* chunk = at<chunk_header>(head);
-    wide_task& found = tasks_of<wide_task>(chunk)[chunk->count - 1];
-    if (static_cast<int>(found.info & info::depth_mask) <= deeper_than) return false;
-    copy_task(task, found);
-    if (task.first + 1 != task.last) {
-        ++found.first;
-        task.last = task.first + 1;
-    } else if (--chunk->count == 0) {
-        put_in_block(gang.spilled, chunk->next);
-        release(head, chunk_class);
+    arena_index before = 0;
+    for (arena_index head = look_in_block(gang.spilled); head != 0; before = head, head = at<chunk_header>(head)->next) {
+        chunk_header* const chunk = at<chunk_header>(head);
+        wide_task* const tasks = tasks_of<wide_task>(chunk);
+        for (std::uint32_t number = chunk->count; number-- != 0;) {
+            wide_task& found = tasks[number];
+            if (!is_deeper(found, deeper_than)) continue;
+            copy_task(task, found);
+            if (task.first + 1 != task.last) {
+                ++found.first;
+                task.last = task.first + 1;
+                return true;
+            }
+            if (number != --chunk->count) copy_task(found, tasks[chunk->count]);
+            if (chunk->count == 0) {
+                const arena_index next = chunk->next;
+                if (before == 0) {
+                    put_in_block(gang.spilled, next);
+                } else {
+                    at<chunk_header>(before)->next = next;
+                }
+                release(head, chunk_class);
+            }
+            return true;
+        }
     }
-    return true;
+    return false;
 }
 
 /// All lanes of a warp, under the lock: brings a chunk back that was spilled, where there is room again.
@@ -301,14 +375,6 @@ __device__ inline void unspill_block_tasks() {
         put_in_block(gang.spilled, chunk->next);
         release(head, chunk_class);
     }
-}
-
-/// Puts a task where a worker of its width looks for it, on this worker block. False if there is no memory.
-__device__ __noinline__ inline bool push_here(const wide_task& task) {
-    if ((task.info & info::width_mask) != info::on_block) return push(task) || push_spilled(task);
-    bool there_was_room = true;
-    with_block_lock(this_block().gang.lock, [&] { there_was_room = push_block_task(task); });
-    return there_was_room;
 }
 
 }  // namespace queue

@@ -122,6 +122,7 @@ __device__ __noinline__ inline void close_stream(arena_index stream) {
 /// Gives the stream something to do after all that it was given before. `event` has one user more by it. False: no memory.
 __device__ __noinline__ inline bool give_to_stream(arena_index stream, stream_node::action_type action, arena_index event,
                                                    const wide_task* task) {
+    count_withheld_children();
     const arena_index place = allocate(stream_node_class);
     if (place == 0) return false;
     stream_node* node = at<stream_node>(place);
