@@ -262,11 +262,14 @@ protected:
         }
         wide_task task = put_plain_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, record, depth);
         at<launch_details>(place)->link = {0, piece_class};
-        put_record(record, static_cast<int>(blocks), parent, depth, place);
         const bool on_worker_block = (task_info & info::width_mask) == info::on_block;
-        put(on_worker_block ? this_block().gang.own : this_warp().own, parent);
+        arena_index& own = on_worker_block ? this_block().gang.own : this_warp().own;
+        const arena_index there = look(own);  // if it is another than the grid's, a wait() has made it
+        const arena_index counts_on = there != 0 ? there : parent;
+        put_record(record, static_cast<int>(blocks), counts_on, depth, place);
+        if (there == 0) put(own, parent);
         atomicMax(on_worker_block ? &this_block().gang.own_accounted : &this_warp().own_accounted, 1u);
-        atomicAdd(&at<grid_record>(parent)->pending, 1);
+        atomicAdd(&at<grid_record>(counts_on)->pending, 1);
         const std::uint32_t first_blocks = grain_of(choice.width);
         if (post(place, choice.width, blocks - first_blocks, board)) task.last = first_blocks;
         copy_task(*kept, task);

@@ -93,11 +93,12 @@ private:
 #if DYNPAR_ON_DEVICE
     __device__ bool is_on_warp() const { return (info_ & info::width_mask) == info::on_warp; }
     __device__ arena_index& own() const { return is_on_warp() ? this_warp().own : this_block().gang.own; }
-    /// The record that children count on. The only block of a grid that has a record needs no other.
+    /// The record that children count on. The only block of a grid that has a record needs no other, unless a wait() has made one.
     __device__ arena_index ensure_own() const {
         if (!is_sole_owner(info_)) return ensure_shared_record(own(), grid_, depth());
-        put(own(), grid_);
-        return grid_;
+        const arena_index there = look(own());
+        if (there == 0) put(own(), grid_);  // as any other thread of the block does now
+        return there != 0 ? there : grid_;
     }
     __device__ arena_index grid_of_its_own() const { return is_owner() ? grid_ : ensure_own(); }
     __device__ bool is_own_shared_memory(const void* place) const {
