@@ -47,12 +47,24 @@ __device__ inline arena_index pop_free(unsigned long long& head) {
 }
 
 /// Memory that was never used before; 0 if there is none left.
+///
+/// What was taken only grows: were it taken back by who has found too little left, others might have taken behind it meanwhile, and the
+/// next ones would be given what those have. So only what surely fits is added without a comparison. Should thousands do so at once where
+/// little is left, they may take the rest of less than `plenty` in vain.
 __device__ inline arena_index take_new(unsigned long long units) {
+    constexpr unsigned long long plenty = 1 << 16;
     unsigned long long& taken = engine().control->arena_taken;
-    if (units > engine().arena_units) return 0;
-    const unsigned long long place = engine().arena_fresh + atomicAdd(&taken, units);
-    if (place + units <= engine().arena_units) return static_cast<arena_index>(place);
-    atomicAdd(&taken, 0ull - units);
+    const unsigned long long room = engine().arena_units - engine().arena_fresh;
+    unsigned long long seen = look(taken);
+    if (units <= 2 * warp_size && seen + units + plenty <= room) {
+        seen = atomicAdd(&taken, units);
+        return seen + units <= room ? static_cast<arena_index>(engine().arena_fresh + seen) : 0;
+    }
+    while (seen + units <= room) {
+        const unsigned long long found = atomicCAS(&taken, seen, seen + units);
+        if (found == seen) return static_cast<arena_index>(engine().arena_fresh + seen);
+        seen = found;
+    }
     return 0;
 }
 

@@ -180,8 +180,11 @@ __device__ inline status launch_with_record(const launch_request& request, const
     const arena_index record = take_record();
     const arena_index details = request.needs_details ? take_details(request) : 0;
     if (record == 0 || (request.needs_details && details == 0)) {
+        // Not among what is at hand: other lanes may be taking of that.
         if (record != 0) release(record, 0);
-        if (details != 0) release_piece(details, at<launch_details>(details)->link.size_class);
+        if (details != 0 && at<launch_details>(details)->link.size_class != not_given_back) {
+            release(details, at<launch_details>(details)->link.size_class);
+        }
         return status::out_of_memory;
     }
     wide_task task;
