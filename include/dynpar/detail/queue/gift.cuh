@@ -31,8 +31,124 @@ __device__ inline std::uint32_t empty_turn(unsigned long long number) {
     return static_cast<std::uint32_t>(number >> engine().ring_shift) * 2;
 }
 
-__device__ inline void wait_until_empty(const ring_slot& gift, unsigned long long number) {
-    while (load_acquire(gift.turn) != empty_turn(number)) {
+/// The turn of this warp's slot, and of its worker block's; 0 without a ticket. By itself, since it takes a trip to the second-level cache.
+__device__ inline std::uint32_t look_at_slot() {
+    const warp_state& warp = this_warp();
+    return warp.has_ticket != 0 ? look(engine().warp_slots[warp.ticket & engine().ring_mask].turn) : 0;
+}
+__device__ inline std::uint32_t look_at_block_slot() {
+    const gang_state& gang = this_block().gang;
+    return gang.has_ticket != 0 ? look(engine().block_slots[gang.ticket & engine().ring_mask].turn) : 0;
+}
+/// Whether there is a gift in it.
+__device__ inline bool is_gift(std::uint32_t turn) { return turn == empty_turn(this_warp().ticket) + 1; }
+__device__ inline bool is_block_gift(std::uint32_t turn) { return turn == empty_turn(this_block().gang.ticket) + 1; }
+__device__ inline bool gift_is_there() { return is_gift(look_at_slot()); }
+__device__ inline bool block_gift_is_there() { return is_block_gift(look_at_block_slot()); }
+
+/// All lanes together: tasks of a gift, put on the stack, or where that has no room, among the spilled ones.
+template <class Task>
+__device__ inline void accept_tasks(const ring_slot& gift, std::uint32_t count) {
+    using stack = own_stack<Task>;
+    const unsigned lane = lane_rank();
+    const std::uint32_t top = stack::top();
+    const bool fits = top - stack::bottom() + count <= stack::capacity;
+    if (lane < count) {
+        const Task& given = reinterpret_cast<const Task*>(gift.tasks)[lane];
+        if (fits) {
+            copy_fresh_task(slot<Task>(top + lane), given);
+        } else {
+            Task task;
+            copy_fresh_task(task, given);
+            if (!push_spilled(task)) stop_run(no_memory);
+        }
+    }
+    __syncwarp();
+    if (lane == 0 && fits) stack::top() = top + count;
+}
+
+/// All lanes together: takes in a gift that has come.
+__device__ inline void accept_gift() {
+    warp_state& warp = this_warp();
+    ring_slot& gift = engine().warp_slots[warp.ticket & engine().ring_mask];
+    if (lane_rank() == 0) static_cast<void>(load_acquire(gift.turn));
+    __syncwarp();
+    const std::uint32_t count = look(gift.count);
+    if ((count & ring_slot::holds_wide) != 0) {
+        accept_tasks<wide_task>(gift, count & ~ring_slot::holds_wide);
+    } else {
+        accept_tasks<lane_task>(gift, count);
+    }
+    __syncwarp();
+    if (lane_rank() == 0) {
+        store_release(gift.turn, empty_turn(warp.ticket) + 2);
+        warp.has_ticket = 0;
+    }
+    __syncwarp();
+}
+
+/// The agent: takes in block tasks that have come. False if none have.
+__device__ DYNPAR_NOINLINE inline bool accept_block_gift() {
+    gang_state& gang = this_block().gang;
+    const unsigned lane = lane_rank();
+    bool there = false;
+    if (lane == 0) there = block_gift_is_there();
+    if (!__shfl_sync(all_lanes, there, 0)) return false;
+    const unsigned long long ticket = gang.ticket;
+    ring_slot& gift = engine().block_slots[ticket & engine().ring_mask];
+    if (lane == 0) static_cast<void>(load_acquire(gift.turn));
+    __syncwarp();
+    const std::uint32_t count = look(gift.count);
+    with_block_lock_as_warp(gang.lock, [&] {
+        const std::uint32_t top = look_in_block(gang.top);
+        if (top - look_in_block(gang.bottom) + count <= block_stack_capacity) {
+            if (lane < count) copy_fresh_task(block_task_slot(top + lane), reinterpret_cast<wide_task*>(gift.tasks)[lane]);
+            __syncwarp();
+            if (lane == 0) put_in_block(gang.top, top + count);
+        } else if (lane == 0) {  // somebody may wait for it
+            for (std::uint32_t i = 0; i < count; ++i) {
+                wide_task task;
+                copy_fresh_task(task, reinterpret_cast<wide_task*>(gift.tasks)[i]);
+                if (!push_block_task(task)) stop_run(no_memory);
+            }
+        }
+    });
+    if (lane == 0) {
+        store_release(gift.turn, empty_turn(ticket) + 2);
+        gang.has_ticket = 0;
+    }
+    __syncwarp();
+    return true;
+}
+
+// A slot is mostly empty long before its turn comes again. If it is not, the warp that its gift is for has had other work for very long; it
+// may just now wait for a slot itself, one that holds a gift for this warp. So who waits takes in its own.
+
+/// All lanes together: false if the run is over meanwhile.
+__device__ inline bool wait_until_empty(const ring_slot& gift, unsigned long long number) {
+    while (true) {
+        bool empty = false, over = false, there = false;
+        if (lane_rank() == 0) {
+            empty = load_acquire(gift.turn) == empty_turn(number);
+            over = !empty && run_stopped();  // whoever was to take the gift has perhaps left
+            there = !empty && gift_is_there();
+        }
+        if (__shfl_sync(all_lanes, empty, 0)) return true;
+        if (__shfl_sync(all_lanes, over, 0)) return false;
+        if (__shfl_sync(all_lanes, there, 0)) accept_gift();
+    }
+}
+/// The same for a worker block, by its agent, without its lock.
+__device__ inline bool wait_until_block_slot_is_empty(const ring_slot& gift, unsigned long long number) {
+    while (true) {
+        bool empty = false, over = false;
+        if (lane_rank() == 0) {
+            empty = load_acquire(gift.turn) == empty_turn(number);
+            over = !empty && run_stopped();
+        }
+        if (__shfl_sync(all_lanes, empty, 0)) return true;
+        if (__shfl_sync(all_lanes, over, 0)) return false;
+        accept_block_gift();
     }
 }
 
@@ -46,8 +162,7 @@ __device__ inline void give_tasks(unsigned long long number, std::uint32_t avail
     const std::uint32_t share_of = sizeof(Task) == sizeof(lane_task) ? 2 : 8;
     const std::uint32_t count = min((available + share_of - 1) / share_of, most);
     ring_slot& gift = engine().warp_slots[number & engine().ring_mask];
-    if (lane == 0) wait_until_empty(gift, number);
-    __syncwarp();
+    if (!wait_until_empty(gift, number)) return;
     if (lane < count) copy_task(reinterpret_cast<Task*>(gift.tasks)[lane], slot<Task>(stack::bottom() + lane));
     __syncwarp();
     if (lane == 0) {
@@ -62,8 +177,8 @@ __device__ inline void give_tasks(unsigned long long number, std::uint32_t avail
 /// Gives half of the blocks of the oldest task.
 __device__ inline void give_half(unsigned long long number) {
     ring_slot& gift = engine().warp_slots[number & engine().ring_mask];
+    if (!wait_until_empty(gift, number)) return;
     if (lane_rank() == 0) {
-        wait_until_empty(gift, number);
         wide_task& oldest = slot<wide_task>(this_warp().wide_bottom);
         const std::uint32_t grain = grain_of(oldest.info & info::width_mask);
         wide_task half;
@@ -143,20 +258,16 @@ __device__ DYNPAR_NOINLINE inline bool share_block_tasks() {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
     for (unsigned gifts = 0; gifts < 4; ++gifts) {
-        bool wanted = false;
-        if (lane == 0) wanted = has_block_tasks_to_give() && ring_wanted(engine().control->block_ring);
-        if (!__shfl_sync(all_lanes, wanted, 0)) return gifts != 0;
-        bool given = false;
+        unsigned long long number = ~0ull;
+        if (lane == 0 && has_block_tasks_to_give() && ring_wanted(engine().control->block_ring)) {
+            number = take_gift_number(engine().control->block_ring);
+        }
+        number = __shfl_sync(all_lanes, number, 0);
+        if (number == ~0ull) return gifts != 0;
+        ring_slot& gift = engine().block_slots[number & engine().ring_mask];
+        if (!wait_until_block_slot_is_empty(gift, number)) return true;
         with_block_lock_as_warp(gang.lock, [&] {
             unspill_block_tasks();
-            __syncwarp();
-            unsigned long long number = ~0ull;
-            if (lane == 0 && has_block_tasks_to_give()) number = take_gift_number(engine().control->block_ring);
-            number = __shfl_sync(all_lanes, number, 0);
-            if (number == ~0ull) return;
-            given = true;
-            ring_slot& gift = engine().block_slots[number & engine().ring_mask];
-            if (lane == 0) wait_until_empty(gift, number);
             __syncwarp();
             const std::uint32_t bottom = look_in_block(gang.bottom);
             std::uint32_t count = look_in_block(gang.top) - bottom;
@@ -170,7 +281,7 @@ __device__ DYNPAR_NOINLINE inline bool share_block_tasks() {
                     tasks[0].first = oldest.last = first + (last - first) / 2;
                 }
             } else {
-                count = min((count + 3) / 4, ring_slot::wide_tasks);
+                count = min((count + 3) / 4, ring_slot::wide_tasks);  // perhaps none: others of this worker block have taken them meanwhile
                 if (lane < count) copy_task(tasks[lane], block_task_slot(bottom + lane));
                 __syncwarp();
                 if (lane == 0) put_in_block(gang.bottom, bottom + count);
@@ -181,77 +292,7 @@ __device__ DYNPAR_NOINLINE inline bool share_block_tasks() {
                 store_release(gift.turn, empty_turn(number) + 1);
             }
         });
-        if (!given) return gifts != 0;
     }
-    return true;
-}
-
-/// All lanes together: puts a gift that has come on the stack.
-__device__ inline void accept_gift() {
-    warp_state& warp = this_warp();
-    const unsigned lane = lane_rank();
-    ring_slot& gift = engine().warp_slots[warp.ticket & engine().ring_mask];
-    if (lane == 0) static_cast<void>(load_acquire(gift.turn));
-    __syncwarp();
-    const std::uint32_t count = look(gift.count);
-    if ((count & ring_slot::holds_wide) != 0) {
-        const std::uint32_t tasks = count & ~ring_slot::holds_wide;
-        if (lane < tasks) copy_fresh_task(slot<wide_task>(warp.wide_top + lane), reinterpret_cast<wide_task*>(gift.tasks)[lane]);
-        __syncwarp();
-        if (lane == 0) warp.wide_top += tasks;
-    } else {
-        if (lane < count) copy_fresh_task(slot<lane_task>(warp.lane_top + lane), reinterpret_cast<lane_task*>(gift.tasks)[lane]);
-        __syncwarp();
-        if (lane == 0) warp.lane_top += count;
-    }
-    __syncwarp();
-    if (lane == 0) {
-        store_release(gift.turn, empty_turn(warp.ticket) + 2);
-        warp.has_ticket = 0;
-    }
-    __syncwarp();
-}
-
-/// The turn of this warp's slot, and of its worker block's; 0 without a ticket. By itself, since it takes a trip to the second-level cache.
-__device__ inline std::uint32_t look_at_slot() {
-    const warp_state& warp = this_warp();
-    return warp.has_ticket != 0 ? look(engine().warp_slots[warp.ticket & engine().ring_mask].turn) : 0;
-}
-__device__ inline std::uint32_t look_at_block_slot() {
-    const gang_state& gang = this_block().gang;
-    return gang.has_ticket != 0 ? look(engine().block_slots[gang.ticket & engine().ring_mask].turn) : 0;
-}
-/// Whether there is a gift in it, and for the latter room for what it may be.
-__device__ inline bool is_gift(std::uint32_t turn) { return turn == empty_turn(this_warp().ticket) + 1; }
-__device__ inline bool is_block_gift(std::uint32_t turn) {
-    return turn == empty_turn(this_block().gang.ticket) + 1 && block_tasks_on_stack() <= block_stack_capacity - ring_slot::wide_tasks;
-}
-__device__ inline bool gift_is_there() { return is_gift(look_at_slot()); }
-__device__ inline bool block_gift_is_there() { return is_block_gift(look_at_block_slot()); }
-
-/// The agent: takes in block tasks that have come. False if none have.
-__device__ DYNPAR_NOINLINE inline bool accept_block_gift() {
-    gang_state& gang = this_block().gang;
-    const unsigned lane = lane_rank();
-    bool there = false;
-    if (lane == 0) there = block_gift_is_there();
-    if (!__shfl_sync(all_lanes, there, 0)) return false;
-    const unsigned long long ticket = gang.ticket;
-    ring_slot& gift = engine().block_slots[ticket & engine().ring_mask];
-    if (lane == 0) static_cast<void>(load_acquire(gift.turn));
-    __syncwarp();
-    const std::uint32_t count = look(gift.count);
-    with_block_lock_as_warp(gang.lock, [&] {
-        const std::uint32_t top = look_in_block(gang.top);
-        if (lane < count) copy_fresh_task(block_task_slot(top + lane), reinterpret_cast<wide_task*>(gift.tasks)[lane]);
-        __syncwarp();
-        if (lane == 0) put_in_block(gang.top, top + count);
-    });
-    if (lane == 0) {
-        store_release(gift.turn, empty_turn(ticket) + 2);
-        gang.has_ticket = 0;
-    }
-    __syncwarp();
     return true;
 }
 

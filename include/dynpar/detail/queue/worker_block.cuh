@@ -33,7 +33,7 @@ __device__ inline void choose_candidate_here(int deeper_than) {
                 return;
             }
         }
-        if (have) push_block_task(gang.candidate);  // what some warp cannot join, for what all may; a place has just become free
+        if (have && !push_block_task(gang.candidate)) stop_run(no_memory);  // what some warp cannot join, for what all may
         gang.candidate = task;
         put_in_block(gang.depth, task.info & info::depth_mask);
         __threadfence_block();
@@ -173,60 +173,53 @@ __device__ inline void run_candidate() {
     exchange_block_tasks_now_and_then();
 }
 
-/// All warps of the worker block, none of which waits for anything: what one of them has on its stack of wide tasks is divided among all.
-/// Mostly the first has: what a block launches one of its threads launches.
+/// All warps of the worker block, none of which waits for anything: what one of them has on its stack of wide tasks is divided among all, as
+/// far as the others have room. Mostly the first has: what a block launches one of its threads launches.
 __device__ DYNPAR_NOINLINE inline void even_out() {
     const warp_state* const warps = &this_warp() - threadIdx.x / warp_size;
     const unsigned count = blockDim.x / warp_size;
     const unsigned rank = threadIdx.x / warp_size;
     warp_state& mine = this_warp();
-    for (unsigned from = 0; from < count; ++from) {
-        const std::uint32_t bottom = warps[from].wide_bottom;
-        const std::uint32_t tasks = warps[from].wide_top - bottom;
-        if (tasks < 2 && from + 1 < count) continue;
-        sync_block();  // all have read the counters: who has nothing to do here changes its own next
-        if (tasks < 2) return;
-        wide_task* const slots = engine().wide_stacks + (static_cast<std::size_t>(worker_rank()) - rank + from) * wide_stack_capacity;
-        // The n-th goes to the n-th warp after this one.
-        const unsigned offset = (rank + count - from) % count;
-        if (offset != 0) {
-            for (std::uint32_t n = offset; n < tasks; n += count) {
-                const std::uint32_t top = mine.wide_top;
-                if (lane_rank() < task_words) {
-                    word_of(slot<wide_task>(top), lane_rank()) = word_of(slots[(bottom + n) % wide_stack_capacity], lane_rank());
-                }
-                __syncwarp();
-                if (lane_rank() == 0) mine.wide_top = top + 1;
-                __syncwarp();
-            }
-        }
-        sync_block();
-        if (offset == 0) {
-            const std::uint32_t left = (tasks + count - 1) / count;
-            for (std::uint32_t n = 1; n < left; ++n) {
-                if (lane_rank() < task_words) {
-                    word_of(slot<wide_task>(bottom + n), lane_rank()) = word_of(slot<wide_task>(bottom + n * count), lane_rank());
-                }
-                __syncwarp();
-            }
-            if (lane_rank() == 0) mine.wide_top = bottom + left;
-            __syncwarp();
-        }
-        return;
+    sync_block();  // all have put their last task on their stacks
+    unsigned from = 0;
+    while (from + 1 < count && warps[from].wide_top - warps[from].wide_bottom < 2) ++from;
+    const std::uint32_t bottom = warps[from].wide_bottom;
+    const std::uint32_t tasks = warps[from].wide_top - bottom;
+    std::uint32_t room = wide_stack_capacity;
+    for (unsigned other = 0; other < count; ++other) {
+        if (other != from) room = min(room, wide_stack_capacity - (warps[other].wide_top - warps[other].wide_bottom));
     }
+    const std::uint32_t given = min(tasks - (tasks + count - 1) / count, room * (count - 1));  // the oldest, to the others in turns
+    sync_block();  // all have read the counters: from here on each changes its own
+    if (given == 0) return;
+    if (rank != from) {
+        wide_task* const slots = engine().wide_stacks + (static_cast<std::size_t>(worker_rank()) - rank + from) * wide_stack_capacity;
+        const unsigned turn = (rank + count - from) % count - 1;  // among those who take
+        std::uint32_t top = mine.wide_top;
+        for (std::uint32_t n = turn; n < given; n += count - 1, ++top) {
+            if (lane_rank() < task_words) word_of(slot<wide_task>(top), lane_rank()) = word_of(slots[(bottom + n) % wide_stack_capacity], lane_rank());
+        }
+        __syncwarp();
+        if (lane_rank() == 0) mine.wide_top = top;
+    }
+    sync_block();
+    if (rank == from && lane_rank() == 0) mine.wide_bottom = bottom + given;
+    __syncwarp();
 }
 
 /// All warps of the worker block, each having found all others ready: runs the candidate, and then more, from the board when there is none
 /// left here. Coming together costs more than most tasks; but what the tasks launch for single warps must not pile up.
 __device__ DYNPAR_NOINLINE inline void run_on_block() {
     constexpr unsigned most_in_a_row = 64;
+    constexpr unsigned most_cycles = 1 << 19;  // a fourth of a millisecond: then it is time to look whether the run is over
     constexpr std::uint32_t most_piled_up = 32;
     const warp_state& warp = this_warp();
+    const unsigned begun = cycles_now();
     for (unsigned in_a_row = 1;; ++in_a_row) {
         run_candidate();
         const std::uint32_t piled_up = warp.lane_top - warp.lane_bottom + warp.wide_top - warp.wide_bottom;
         const bool waits = warp.depth >= 0;
-        bool leaves = in_a_row == most_in_a_row || waits || piled_up > most_piled_up;
+        bool leaves = in_a_row == most_in_a_row || waits || piled_up > most_piled_up || cycles_now() - begun > most_cycles;
         if (threadIdx.x == 0 && !leaves) {
             choose_candidate_here(-1);
             if (look_in_block(this_block().gang.has_candidate) == 0 && fill_share_for_block()) choose_candidate(-1);
