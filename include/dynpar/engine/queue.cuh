@@ -95,7 +95,9 @@ public:
         const unsigned threads = host_->block_threads_for(s, most_worker_threads);
         const unsigned bytes = host_->shared_bytes_for(threads);
         const unsigned blocks = host_->worker_blocks(cache, reinterpret_cast<const void*>(grid), threads, bytes);
+        const auto lock = host_->lock_launches();
         auto run = host_->begin(stream, kernel_text, s);
+        host_->enter(stream);
         const queue::first_grid first = host_->first(s, queue::payload_bytes<Kernel, Args...>, threads);
         host_->launched(*run, stream,
                         detail::launch_grid(grid, blocks, threads, bytes, stream, host_->view(*run, blocks, threads), first, payload));

@@ -1,5 +1,6 @@
 // Queue engine: the grid that a run begins with. Every worker block begins with a share of it: by a stack or by the board it would come
-// microseconds later, and there is nothing else to do yet.
+// microseconds later, and there is nothing else to do yet. Shares go by the order in which worker blocks begin. Some may not begin before
+// others end, where another kernel is in their place; so who has nothing to do takes a share that is left.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +67,7 @@ __device__ inline first_places make_first_grid(const first_grid& first, const vo
     return {details, record};
 }
 
-/// One thread of another worker block than the first: waits until the grid has a record, which its blocks count on.
+/// One thread of another worker block than the first to begin: waits until the grid has a record, which its blocks count on.
 __device__ inline first_places wait_for_first_grid() {
     unsigned long long bits = 0;
     do {
@@ -74,10 +75,15 @@ __device__ inline first_places wait_for_first_grid() {
     } while (bits == 0 && !run_stopped());
     return {static_cast<arena_index>(bits >> 32), static_cast<arena_index>(bits)};
 }
-/// One thread of the first worker block, behind all that it has written and seen others write.
+/// One thread of the first worker block to begin, behind all that it has written and seen others write.
 __device__ inline void show_first_grid(first_places places) {
     const unsigned long long bits = static_cast<unsigned long long>(places.details) << 32 | places.record;
     store_release(engine().control->first_places, bits);
+}
+
+/// Blocks in a share of the first grid.
+__device__ inline std::uint32_t first_share_size(std::uint32_t blocks, std::uint32_t width) {
+    return fair_share(blocks, width, blockDim.x / warp_size);
 }
 
 /// One lane: blocks of the first grid that are nobody's share, from that one on.
@@ -91,20 +97,42 @@ __device__ inline void offer_rest_of_first_grid(arena_index details, std::uint32
     if (!push_here(rest)) stop_run(no_memory);
 }
 
+/// One lane of a warp that has nothing to do: blocks of the first grid that no worker block has come for. False if there are none.
+__device__ __noinline__ inline bool take_first_share() {
+    gang_state& gang = this_block().gang;
+    const std::uint32_t shares = look_in_block(gang.first_shares);
+    if (shares == 0) return false;
+    const unsigned long long bits = load_acquire(engine().control->first_places);
+    if (bits == 0) return false;
+    const std::uint32_t number = look(engine().control->first_shares) < shares ? atomicAdd(&engine().control->first_shares, 1u) : shares;
+    if (number >= shares) {
+        put_in_block(gang.first_shares, 0u);
+        return false;
+    }
+    wide_task task;
+    copy_fresh_task(task, at<launch_details>(static_cast<arena_index>(bits >> 32))->task);
+    const std::uint32_t each = first_share_size(task.last, task.info & info::width_mask);
+    task.first = number * each;
+    task.last = min(task.last, task.first + each);
+    if (!push_here(task)) stop_run(no_memory);
+    return true;
+}
+
 /// A warp of each worker block, the only one that may fill the share yet: opens it, with blocks of the first grid if there are enough.
-/// `word`: of its details.
-__device__ inline void begin_first_grid(std::uint32_t word, const first_grid& first, const void* payload, text kernel) {
+/// `word`: of its details. `number`: of the share, in the first lane.
+__device__ inline void begin_first_grid(std::uint32_t word, unsigned number, const first_grid& first, const void* payload, text kernel) {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
     const wide_task& task = first.details.task;
     const std::uint32_t width = task.info & info::width_mask;
     const std::uint32_t blocks = task.last;
-    const std::uint32_t each = fair_share(blocks, width, blockDim.x / warp_size);
-    const auto begin = static_cast<std::uint32_t>(min(static_cast<std::uint64_t>(blockIdx.x) * each, static_cast<std::uint64_t>(blocks)));
+    const std::uint32_t each = first_share_size(blocks, width);
+    number = __shfl_sync(all_lanes, number, 0);
+    const auto begin = static_cast<std::uint32_t>(min(static_cast<std::uint64_t>(number) * each, static_cast<std::uint64_t>(blocks)));
     const std::uint32_t end = begin + min(each, blocks - begin);
     first_places places{0, 0};
     if (begin < end) {
-        if (lane == 0) places = blockIdx.x == 0 ? make_first_grid(first, payload, kernel) : wait_for_first_grid();
+        if (lane == 0) places = number == 0 ? make_first_grid(first, payload, kernel) : wait_for_first_grid();
         places.details = __shfl_sync(all_lanes, places.details, 0);
         places.record = __shfl_sync(all_lanes, places.record, 0);
     }
@@ -113,7 +141,7 @@ __device__ inline void begin_first_grid(std::uint32_t word, const first_grid& fi
         if (lane == first_word + offsetof(wide_task, grid) / sizeof(word)) word = places.record;
         if (lane == first_word + offsetof(wide_task, details) / sizeof(word)) word = places.details;
         if (lane >= first_word && lane < first_word + task_words) put_in_block(share_word(lane - first_word), word);
-        if (blockIdx.x == 0 && lane >= sizeof(memory_link) / sizeof(word)) at<std::uint32_t>(places.details)[lane] = word;
+        if (number == 0 && lane >= sizeof(memory_link) / sizeof(word)) at<std::uint32_t>(places.details)[lane] = word;
         __syncwarp();
         if (lane == 0) {
             const bool counted = width == info::on_warp;
@@ -123,11 +151,13 @@ __device__ inline void begin_first_grid(std::uint32_t word, const first_grid& fi
         }
     }
     if (lane == 0) {
+        const std::uint64_t shared_out = static_cast<std::uint64_t>(gridDim.x) * each;
+        const std::uint32_t shares = shared_out < blocks ? gridDim.x : (blocks + each - 1) / each;
+        put_in_block(gang.first_shares, shares > 1 ? shares : 0u);
         __threadfence_block();
         put_in_block(gang.share_lock, 0u);
-        if (blockIdx.x == 0 && places.details != 0 && end < blocks) {
+        if (number == 0 && places.details != 0 && end < blocks) {
             show_first_grid(places);
-            const std::uint64_t shared_out = static_cast<std::uint64_t>(gridDim.x) * each;
             if (shared_out < blocks) offer_rest_of_first_grid(places.details, width, static_cast<std::uint32_t>(shared_out));
         }
     }

@@ -21,7 +21,9 @@
 #include "../../kernel.hpp"
 #include "../../report.hpp"
 #include "../failure_table.cuh"
+#include "../launch_grid.cuh"
 #include "../progress_line.hpp"
+#include "engine_lock.cuh"
 #include "state.cuh"
 
 namespace dynpar {
@@ -258,12 +260,15 @@ public:
         return wanted_blocks(cache.blocks, threads);
     }
     unsigned wanted_blocks(unsigned that_fit, unsigned threads) const {
-        const unsigned room = most_workers_ / (threads / warp_size);
+        const unsigned room = std::min(that_fit, most_workers_ / (threads / warp_size));
         // 16 warps a multiprocessor run fastest: more of them crowd each other out of the first-level cache.
         const unsigned enough = multiprocessors_ * std::max(1u, 512 / threads);
         const unsigned wanted = options_.worker_blocks != 0 ? options_.worker_blocks : std::min(that_fit, enough);
         return std::max(1u, std::min(wanted, room));
     }
+
+    /// Held from begin() to launched(): several threads may enqueue runs.
+    std::unique_lock<std::mutex> lock_launches() { return std::unique_lock<std::mutex>(launches_mutex_); }
 
     /// Makes ready for a run in `stream`: it follows the engine's last one.
     std::shared_ptr<pending_run> begin(cudaStream_t stream, text kernel, const shape& s) {
@@ -271,7 +276,11 @@ public:
         cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
         check(cudaStreamIsCapturing(stream, &capture), "asking whether a stream is being captured");
         run->captured_ = capture == cudaStreamCaptureStatusActive;
-        if (!run->captured_ && used_ && stream != last_stream_) {
+        if (run->captured_ && !locks_) {
+            wait_for_last_run();  // it holds no lock
+            locks_ = true;
+        }
+        if (!run->captured_ && used_ && stream_number(stream) != last_stream_) {
             check(cudaStreamWaitEvent(stream, last_complete_.get(), 0), "ordering a run after the engine's last");
         }
         if (trace_ && !run->captured_) {
@@ -281,6 +290,12 @@ public:
             run->begun_ = host_nanoseconds();
         }
         return run;
+    }
+
+    /// Takes the engine's lock, where runs do.
+    void enter(cudaStream_t stream) {
+        if (!locks_) return;
+        check(launch_grid(&enter_engine<run_control>, 1, 1, 0, stream, control_.get(), multiprocessors_), "launching what waits for the engine");
     }
 
     engine_view view(const pending_run& run, unsigned blocks, unsigned threads) const {
@@ -314,6 +329,7 @@ public:
         v.shared_bytes = (options_.shared_bytes + 15) / 16 * 16;
         v.deadline_nanoseconds = options_.deadline_milliseconds * 1000000;
         v.replayed = run.captured_;
+        v.locked = locks_;
         v.attended = v.deadline_nanoseconds != 0 || progress_ != nullptr;
         return v;
     }
@@ -333,12 +349,15 @@ public:
     }
 
     void launched(pending_run& run, cudaStream_t stream, cudaError_t code) {
-        if (code != cudaSuccess) throw cuda_error(code, "launch of the resident grid for " + run.kernel_, DYNPAR_HERE);
+        if (code != cudaSuccess) {
+            static_cast<void>(cudaGetLastError());  // it is told here
+            throw cuda_error(code, "launch of the resident grid for " + run.kernel_, DYNPAR_HERE);
+        }
         if (run.captured_) return;
         run.complete_.reset(make_event());
         check(cudaEventRecord(run.complete_.get(), stream), "recording the end of a run");
         check(cudaEventRecord(last_complete_.get(), stream), "recording the end of a run");
-        last_stream_ = stream;
+        last_stream_ = stream_number(stream);
         used_ = true;
     }
 
@@ -371,6 +390,7 @@ public:
         result.needed.sync_depth = done.deepest_wait;
         result.needed.live_bytes = done.arena_bytes;
         if (trace_) {
+            const auto lock = lock_launches();
             keep_trace(run);
             if (run.trace_) result.trace = *run.trace_;
         }
@@ -391,8 +411,8 @@ public:
         if (done.stopped == deadline_passed) {
             throw deadlock_error("dynpar: the run of " + run.kernel_ + " " + to_string(run.shape_) + " was stopped by its deadline of " +
                                  std::to_string(options_.deadline_milliseconds) + " ms: " + std::to_string(done.grids) +
-                                 " grids had begun, " + std::to_string(done.abandoned) +
-                                 " were waiting to; raise queue_options::deadline_milliseconds, or look for an endless recursion");
+                                 " grids had begun, " + std::to_string(done.abandoned) + " were waiting to; " + what_workers_did(done) +
+                                 "; raise queue_options::deadline_milliseconds, or look for an endless recursion");
         }
         return result;
     }
@@ -421,6 +441,23 @@ private:
         cudaEvent_t event = nullptr;
         check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
         return event;
+    }
+
+    /// A number that no other stream has had: a handle may be that of an earlier stream, or of each thread's own one.
+    static unsigned long long stream_number(cudaStream_t stream) {
+        unsigned long long number = 0;
+        check(cudaStreamGetId(stream, &number), "asking for a stream's number");
+        return number;
+    }
+
+    /// Also while this thread captures a stream, which forbids it otherwise.
+    void wait_for_last_run() {
+        if (!used_) return;
+        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+        check(cudaThreadExchangeStreamCaptureMode(&mode), "allowing a wait during capture");
+        const cudaError_t code = cudaEventSynchronize(last_complete_.get());
+        check(cudaThreadExchangeStreamCaptureMode(&mode), "restoring the mode of capture");
+        check(code, "waiting for the engine's last run");
     }
 
     unsigned least_threads() const { return options_.block_threads != 0 ? options_.block_threads : 512; }
@@ -554,6 +591,15 @@ private:
         if (run.ended_ != 0) t.nanoseconds = static_cast<std::uint64_t>(run.ended_ - run.begun_);
     }
 
+    /// What the warps of a run were at when it was stopped.
+    static std::string what_workers_did(const run_result& done) {
+        const stopped_workers& at = done.at_stop;
+        std::string text = std::to_string(at.running) + " warps were running grids, " + std::to_string(at.searching) +
+                           " were looking for some, " + std::to_string(at.waits) + " blocks were in wait()";
+        if (at.gifts != 0) text += ", " + std::to_string(at.gifts) + " grids were on their way from one warp to another";
+        return text;
+    }
+
     /// Of grids that never began because the run was stopped.
     static status stop_status(const run_result& done) {
         return done.stopped == deadline_passed ? status::launch_failed : status::out_of_memory;
@@ -675,8 +721,10 @@ private:
     device_pointer<unsigned char> arena_;
     std::unique_ptr<CUstream_st, stream_delete> stream_;
     std::unique_ptr<CUevent_st, event_delete> last_complete_;
-    cudaStream_t last_stream_ = nullptr;
+    std::mutex launches_mutex_;          // of what follows, and of last_traced_
+    unsigned long long last_stream_ = 0;
     bool used_ = false;
+    bool locks_ = false;                 // runs take the engine's lock: see engine_lock.cuh
 
     std::unique_ptr<CUstream_st, stream_delete> progress_stream_;      // null if no progress is shown
     std::unique_ptr<unsigned long long, pinned_delete> progress_;      // two counters

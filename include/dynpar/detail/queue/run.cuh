@@ -2,6 +2,7 @@
 #pragma once
 
 #include "begin.cuh"
+#include "engine_lock.cuh"
 #include "first_grid.cuh"
 #include "tracing.cuh"
 #include "worker.cuh"
@@ -67,6 +68,14 @@ __device__ inline unsigned long long count_abandoned() {
     return left;
 }
 
+/// Empties a slot of a run that was stopped; how many tasks were in it.
+__device__ inline unsigned take_away_gift(ring_slot& slot) {
+    const bool full = (look(slot.turn) & 1) != 0;
+    const unsigned tasks = full ? look(slot.count) & ~ring_slot::holds_wide : 0;
+    slot.turn = 0;
+    return tasks;
+}
+
 /// The last worker block of a run: says what there is to say, and leaves everything as it was found.
 __device__ inline void finish_run() {
     run_control& control = *engine().control;
@@ -78,12 +87,22 @@ __device__ inline void finish_run() {
     const unsigned long long failed_calls = look(failures.failed_calls);
     const bool stopped = stop != not_stopped;
     unsigned long long given[2] = {0, 0};
+    unsigned gifts = 0;
+    if (stopped) {  // gifts may lie in their slots
+        for (unsigned i = threadIdx.x; i <= engine().ring_mask; i += blockDim.x) {
+            gifts += take_away_gift(engine().warp_slots[i]) + take_away_gift(engine().block_slots[i]);
+        }
+        if (gifts != 0) atomicAdd(&control.at_stop.gifts, gifts);
+        fence();
+        __syncthreads();
+        gifts = look(control.at_stop.gifts);
+    }
     if (threadIdx.x == 0) {
-        unsigned long long abandoned = look(control.abandoned);
+        unsigned long long abandoned = look(control.abandoned) + gifts;
         unsigned long long board[board_places];
         for (unsigned place = 0; place < board_places; ++place) board[place] = look(control.board[place]);
         const unsigned long long grids = look(control.grids);
-        const unsigned long long taken = look(control.arena_taken);
+        const unsigned long long taken = min(look(control.arena_taken), engine().arena_units - engine().arena_fresh);
         const unsigned deepest = look(control.deepest);
         const unsigned deepest_wait = look(control.deepest_wait);
         given[0] = look(control.warp_ring.given);
@@ -96,6 +115,7 @@ __device__ inline void finish_run() {
             if (board_word(board[place]).left() > 0) ++abandoned;
         }
         result.abandoned = abandoned;
+        result.at_stop = {look(control.at_stop.searching), look(control.at_stop.running), look(control.at_stop.waits), gifts};
         result.stopped = stop;
         if (device_trace* const trace = engine().trace; trace != nullptr) {
             result.traced = look(trace->wanted);
@@ -114,12 +134,6 @@ __device__ inline void finish_run() {
         __syncthreads();
         for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x) {
             reinterpret_cast<unsigned*>(&failures)[i] = 0;
-        }
-    }
-    if (stopped) {  // gifts may lie in their slots
-        for (unsigned i = threadIdx.x; i <= engine().ring_mask; i += blockDim.x) {
-            engine().warp_slots[i].turn = 0;
-            engine().block_slots[i].turn = 0;
         }
     }
     if (begun_count != 0) {
@@ -141,11 +155,13 @@ __device__ inline void finish_run() {
     control.free_batches = 0;
     control.stream_lock = 0;
     control.first_places = 0;
+    control.first_shares = 0;
     control.blocks_left = 0;
     control.deepest = 0;
     control.deepest_wait = 0;
     control.grids = 0;
     control.abandoned = 0;
+    control.at_stop = {};
     control.begun_at = 0;
     control.begun_count = 0;
     control.trace_batches = 0;
@@ -159,6 +175,7 @@ __device__ inline void finish_run() {
     }
     if (engine().replayed) __threadfence_system();  // the host may look at the result before it has seen the grid end
     put(result.finished, 1u);
+    if (engine().locked) leave_engine(control);
 }
 
 /// The first warp: what the warps of this worker block have counted, in one go: all worker blocks add to the same places.
@@ -221,9 +238,11 @@ template <class Kernel, class... Args>
 __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
     resident_grid(const __grid_constant__ engine_view view, const __grid_constant__ first_grid first,
                   const __grid_constant__ payload_of<Kernel, Args...> payload) {
+    unsigned share = 0;
+    if (is_last_warp() && lane_rank() == 0) share = atomicAdd(&view.control->first_shares, 1u);  // on its way while the worker block begins
     begin_worker_block(view, kernel_name<Kernel>());
     if (is_last_warp()) {
-        begin_first_grid(word_of_first_details<Kernel, Args...>(first, payload), first, &payload, kernel_name<Kernel>());
+        begin_first_grid(word_of_first_details<Kernel, Args...>(first, payload), share, first, &payload, kernel_name<Kernel>());
     }
     work();
     end_worker_block();

@@ -1,6 +1,8 @@
 // Queue engine: how a warp that has nothing to run finds work.
 #pragma once
 
+#include "deadline.cuh"
+#include "first_grid.cuh"
 #include "gift.cuh"
 #include "share.cuh"
 #include "warp.cuh"
@@ -11,17 +13,6 @@
 namespace dynpar {
 namespace detail {
 namespace queue {
-
-/// One lane, now and then: tells the host how far this warp is, and looks at the clock.
-__device__ inline void check_deadline() {
-    if (!engine().attended) return;
-    warp_state& warp = this_warp();
-    if (warp.grids != 0) atomicAdd(&engine().control->grids, warp.grids);
-    warp.grids = 0;
-    if (engine().deadline_nanoseconds == 0) return;
-    const unsigned long long begun_at = look(engine().control->begun_at);  // 0: the first worker block has not begun yet
-    if (begun_at != 0 && device_nanoseconds() - begun_at > engine().deadline_nanoseconds) stop_run(deadline_passed);
-}
 
 /// One lane of an idle warp, in turns with those of its worker block: reads in device memory whether the run is over and what is on the
 /// board, and takes of that what is for warps. What it has read, the others find in shared memory.
@@ -129,6 +120,7 @@ __device__ inline finding search(warp_claim& claim, unsigned naps) {
         if (look_in_block(gang.over) != not_over) return unless_joined(finding::over);
         tell_returns();
         if (!has_no_tasks()) return unless_joined(finding::own_task);
+        if (take_first_share()) return unless_joined(finding::own_task);
         const bool block_wanted = block_task_wanted(warp.depth);
         if (block_wanted && !offered) {
             offer_to_join();
@@ -181,7 +173,11 @@ __device__ __noinline__ inline bool find_work(unsigned naps) {
         found = static_cast<finding>(__shfl_sync(all_lanes, static_cast<int>(found), 0));
         if (found != finding::of_share) break;
     }
-    if (lane_rank() == 0) end_search();
+    if (lane_rank() == 0) {
+        end_search();
+        const bool stopped = found == finding::over && look_in_block(this_block().gang.over) == run_was_stopped;
+        if (stopped) count_at_stop(&stopped_workers::searching);
+    }
     if (found == finding::gift) accept_gift();
     if (found == finding::block_task) run_on_block();
     if (found == finding::block_work) exchange_block_tasks();

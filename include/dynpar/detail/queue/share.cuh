@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "completion.cuh"
+#include "deadline.cuh"
 
 #if defined(__CUDACC__)
 
@@ -165,7 +166,10 @@ __device__ __noinline__ inline bool fill_share(unsigned place, board_word seen) 
     arena_index told_of = 0;
     if (look_at_share().left() <= 0 && look_in_block(gang.share_read) == look_in_block(gang.share_size)) {
         const std::uint32_t wanted = fair_share(static_cast<std::uint32_t>(seen.left()), seen.width(), look_in_block(gang.searching));
+        check_deadline();
+        const unsigned stop = look(engine().control->stop);  // on its way together with the next
         const board_word found = take_posted(place, wanted);
+        hear_of_stop(stop);
         filled = found.left() > 0;
         if (filled) {
             constexpr unsigned details_word = offsetof(wide_task, details) / sizeof(unsigned);

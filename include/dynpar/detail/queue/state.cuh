@@ -50,6 +50,14 @@ struct begun_kernel {
     char name[trace_name::capacity];
 };
 
+/// What the warps of a run were at when they heard that it was stopped, and what lay about.
+struct stopped_workers {
+    unsigned searching;                // warps that had nothing to run
+    unsigned running;                  // warps between two tasks of their own
+    unsigned waits;                    // blocks in wait()
+    unsigned gifts;                    // tasks on their way from one warp or worker block to another
+};
+
 /// What a run tells the host. In pinned host memory.
 struct run_result {
     // Written as it happens: after a fault there is nothing else to read. Blocks of several threads only.
@@ -62,6 +70,7 @@ struct run_result {
     unsigned long long grids;
     unsigned long long abandoned;      // grids that had been launched and had not run when the run was stopped
     unsigned long long arena_bytes;    // the most that was taken out of the arena
+    stopped_workers at_stop;           // of a run that was stopped
     unsigned deepest;
     unsigned deepest_wait;             // plus one
     unsigned stopped;                  // why, see stop_reason
@@ -100,6 +109,8 @@ inline constexpr unsigned board_places = 3;
 
 /// What all workers of a run share. Left as found when the run ends, ready for the next one.
 struct run_control {
+    unsigned lock;                            // a run has the engine: see engine_lock.cuh
+    unsigned lock_waiters;
     // What idle workers look at, in one sector of the second-level cache.
     alignas(128) unsigned done;               // the first grid is complete
     unsigned stop;                            // a stop_reason
@@ -111,11 +122,13 @@ struct run_control {
     unsigned long long free_batches;                          // of free grid records
     alignas(128) unsigned stream_lock;
     unsigned long long first_places;                          // see first_grid.cuh
+    unsigned first_shares;                                    // of the first grid that were taken, or asked for in vain
     unsigned blocks_left;                                     // worker blocks that have ended, in the end
     unsigned deepest;
     unsigned deepest_wait;                                    // plus one
     unsigned long long grids;
     unsigned long long abandoned;
+    stopped_workers at_stop;
     unsigned long long begun_at;                              // by the device's clock, nanoseconds; only where there is a deadline
     unsigned trace_batches;                                   // that were taken, but for the first of each worker block
     unsigned begun_count;
@@ -164,6 +177,7 @@ struct engine_view {
     unsigned long long deadline_nanoseconds;  // 0: none
     bool replayed;               // the run is part of a graph
     bool attended;               // the host wants to hear of the run now and then, or there is a deadline
+    bool locked;                 // the run holds the engine's lock: see engine_lock.cuh
 };
 
 /// A grid that is not in the trace yet but for when it runs: who launches is waited for, so the rest is written by all lanes of a warp, of
@@ -270,6 +284,7 @@ struct gang_state {
     unsigned returns;          // of blocks of one grid: see kept_returns
     arena_index returns_of;    // that grid
     unsigned searching;        // warps that have nothing to do, or have not begun
+    unsigned first_shares;     // of the first grid, as long as some may be left that nobody has taken; else 0
     wide_task share;
 
     unsigned trace_batch;      // see trace_batch

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "completion.cuh"
+#include "deadline.cuh"
 #include "meeting.cuh"
 
 #if defined(__CUDACC__)
@@ -33,7 +34,10 @@ __device__ bool take_back(unsigned& bits);
 __device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t depth) {
     __syncwarp();
     bool done = own != 0 && look(at<grid_record>(own)->pending) == 1;
-    if (run_stopped()) done = own != 0;
+    if (own != 0 && run_stopped()) {
+        done = true;
+        count_at_stop(&stopped_workers::waits);
+    }
     if (!__any_sync(all_lanes, done)) {
         const unsigned shallowest = __reduce_min_sync(all_lanes, own != 0 ? depth : ~0u);
         const unsigned waits = __ballot_sync(all_lanes, own != 0);
@@ -89,9 +93,11 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
         if (sum != 0) atomicAdd(&at<grid_record>(own)->pending, sum);
     }
     __syncwarp();
-    while (__shfl_sync(all_lanes, look(at<grid_record>(own)->pending) != 1 && !run_stopped(), 0)) {
+    bool stopped = false;
+    while (__shfl_sync(all_lanes, look(at<grid_record>(own)->pending) != 1 && !(stopped = run_stopped()), 0)) {
         if (!nested_step(static_cast<int>(depth), own)) __nanosleep(100);
     }
+    if (lane_rank() == 0 && stopped) count_at_stop(&stopped_workers::waits);
     fence();
     __syncwarp();
     return wait_outcome::done;
@@ -141,9 +147,10 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
         if (threadIdx.x == 0) put_in_block(gang.arrived, 0u);
         sync_block();
         bool complete = false;
+        bool stopped = false;
         bool did = true;
         while (true) {
-            complete = complete || __shfl_sync(all_lanes, look(at<grid_record>(own)->pending) == 1 || run_stopped(), 0);
+            complete = complete || __shfl_sync(all_lanes, look(at<grid_record>(own)->pending) == 1 || (stopped = run_stopped()), 0);
             if (complete) {
                 bool all_arrived = false;
                 if (lane_rank() == 0) {
@@ -165,6 +172,7 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
         }
         sync_block();
         if (threadIdx.x == 0) put_in_block(gang.arrived, others_arrived);
+        if (threadIdx.x == 0 && stopped) count_at_stop(&stopped_workers::waits);
         fence();
     }
     sync_block();

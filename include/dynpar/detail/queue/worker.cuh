@@ -18,8 +18,7 @@ __device__ inline std::uint32_t available() {
     if constexpr (Nested) {
         if (count == 0) return 0;
         const unsigned lane = lane_rank();
-        const bool may_run = lane < count && static_cast<int>(slot<Task>(stack::top() - 1 - lane).info & info::depth_mask) >
-                                                 this_warp().depth;
+        const bool may_run = lane < count && is_deeper(slot<Task>(stack::top() - 1 - lane), this_warp().depth);
         const unsigned others = ~__ballot_sync(all_lanes, may_run);
         return others == 0 ? warp_size : static_cast<std::uint32_t>(__ffs(static_cast<int>(others))) - 1;
     }
@@ -35,8 +34,7 @@ __device__ inline bool bring_up(int deeper_than) {
     const std::uint32_t top = stack::top();
     for (std::uint32_t first = bottom; static_cast<std::int32_t>(top - first) > 0; first += warp_size) {
         const std::uint32_t place = first + lane_rank();
-        const bool fits = static_cast<std::int32_t>(top - place) > 0 &&
-                          static_cast<int>(slot<Task>(place).info & info::depth_mask) > deeper_than;
+        const bool fits = static_cast<std::int32_t>(top - place) > 0 && is_deeper(slot<Task>(place), deeper_than);
         const unsigned found = __ballot_sync(all_lanes, fits);
         if (found == 0) continue;
         __syncwarp();
@@ -96,9 +94,9 @@ __device__ inline bool step() {
         run_wide<Nested>(wides);
         return true;
     }
-    if (warp.spilled_lanes != 0 && unspill<lane_task>()) return true;
-    if (warp.spilled_wides != 0 && unspill<wide_task>()) return true;
     if constexpr (Nested) {
+        if (warp.spilled_lanes != 0 && unspill_deeper<lane_task>(warp.depth)) return true;
+        if (warp.spilled_wides != 0 && unspill_deeper<wide_task>(warp.depth)) return true;
         if (__shfl_sync(all_lanes, gift_is_there(), 0)) {
             accept_gift();
             return true;
@@ -106,8 +104,9 @@ __device__ inline bool step() {
         if (bring_up<lane_task>(warp.depth) || bring_up<wide_task>(warp.depth)) return true;
         if (take_posted_deeper_than(warp.depth)) return true;
         return try_block_task(256, warp.awaited);
+    } else {
+        return (warp.spilled_lanes != 0 && unspill<lane_task>()) || (warp.spilled_wides != 0 && unspill<wide_task>());
     }
-    return false;
 }
 
 /// Runs `action` on top of a frame whose shallowest waiting block has this depth, and one of whose records is `awaited`. All lanes
@@ -150,8 +149,8 @@ __device__ DYNPAR_NOINLINE inline bool is_wanted_in_wait(int depth) {
 
 /// What a warp does for the whole of a run. Not inlined, so that it is compiled once and not for every kernel that the host runs.
 __device__ __noinline__ inline void work() {
-    // Looking for hungry warps costs a trip to the second-level cache. At first all are hungry, so there are as many looks as steps. Wide
-    // tasks may be long, and few.
+    // Looking for hungry warps costs a trip to the second-level cache. At first all are hungry, so there are as many looks as steps. Tasks
+    // may be long, and few.
     constexpr unsigned share_every = 8;
     constexpr unsigned first_steps = 64;
     constexpr unsigned many_cycles = 1 << 15;
@@ -163,16 +162,16 @@ __device__ __noinline__ inline void work() {
             if (this_warp().wide_top != this_warp().wide_bottom) share();  // before this one has something to do for long
             continue;
         }
-        const bool has_wide = this_warp().wide_top != this_warp().wide_bottom;
-        if (steps < first_steps || steps % share_every == 0 || (has_wide && cycles_now() - shared_at > many_cycles)) {
+        if (steps < first_steps || steps % share_every == 0 || __any_sync(all_lanes, cycles_now() - shared_at > many_cycles)) {
             shared_at = cycles_now();
+            unsigned stop = 0;
+            if (lane_rank() == 0) {
+                check_deadline();
+                stop = look(engine().control->stop);  // on its way while there is something else to do
+            }
             exchange_block_tasks();
             share();
-            unsigned stop = 0;
-            if (steps % (8 * share_every) == 0 && lane_rank() == 0) {
-                stop = look(engine().control->stop);
-                check_deadline();
-            }
+            if (lane_rank() == 0 && hear_of_stop(stop)) count_at_stop(&stopped_workers::running);
             if (__shfl_sync(all_lanes, stop, 0) != 0) return;
         }
     }

@@ -1,0 +1,42 @@
+// Queue engine: one run at a time, also where a graph replays some. The host orders all other runs by events; a graph may be replayed at any
+// time, in any stream, beside another graph with a run of the same engine and beside run(). From the first run that is captured on every run
+// takes a lock in device memory.
+#pragma once
+
+#include <cstdio>
+
+#include "state.cuh"
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+/// A grid of one thread in front of the run: waits until no other run has the engine. It stays on a multiprocessor meanwhile, where there may
+/// be no room for a worker block beside it; so fewer of them wait than there are multiprocessors, and the run that has the engine goes on.
+/// (A template so that every translation unit may define it.)
+template <class Control>
+__global__ void enter_engine(Control* control, unsigned multiprocessors) {
+    if (atomicCAS(&control->lock, 0u, 1u) != 0) {
+        if (atomicAdd(&control->lock_waiters, 1u) + 1 >= multiprocessors) {
+            printf("dynpar: %u graphs at once want one queue engine: more than this GPU can keep waiting; order their replays\n", multiprocessors);
+            __trap();
+        }
+        while (atomicCAS(&control->lock, 0u, 1u) != 0) __nanosleep(1000);
+        atomicSub(&control->lock_waiters, 1u);
+    }
+    fence();
+}
+
+/// One thread, when a run has left nothing more to do.
+__device__ inline void leave_engine(run_control& control) {
+    fence();
+    atomicExch(&control.lock, 0u);
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif
