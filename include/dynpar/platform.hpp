@@ -40,6 +40,13 @@
 #define DYNPAR_ON_DEVICE 0
 #endif
 
+/// DYNPAR_ON_HOST is 1 while the compiler compiles the host's side of a function. A simulated GPU has both sides in one.
+#if !defined(__CUDA_ARCH__) || defined(DYNPAR_SIMULATED_GPU)
+#define DYNPAR_ON_HOST 1
+#else
+#define DYNPAR_ON_HOST 0
+#endif
+
 /// DYNPAR_NO_TRACE, defined as 1, leaves out of device code all that writes a trace: half the device code of the device runtime engine, which
 /// compiles every kernel twice otherwise, and engines on a GPU that refuse to trace. The same in all files of a program.
 #if !defined(DYNPAR_NO_TRACE)

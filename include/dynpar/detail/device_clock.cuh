@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "../cuda_error.hpp"
+#include "launch_grid.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -28,16 +29,24 @@ struct clock_exchange {
 };
 
 inline std::int64_t host_nanoseconds() {
+#if defined(DYNPAR_SIMULATED_GPU)
+    return static_cast<std::int64_t>(simulated_gpu::nanoseconds());  // one clock, so that a run is the same every time
+#else
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+#endif
 }
 
 #if defined(__CUDACC__)
 
 /// Nanoseconds by the one clock of all multiprocessors.
 __device__ inline unsigned long long device_nanoseconds() {
+#if defined(DYNPAR_SIMULATED_GPU)
+    return simulated_gpu::nanoseconds();
+#else
     unsigned long long time;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
     return time;
+#endif
 }
 
 /// The device's side of a comparison: tells the time whenever it is asked. Gives up after a second without a question, so that
@@ -48,6 +57,7 @@ __global__ void answer_with_time(Exchange* clocks) {
         const unsigned long long begun = device_nanoseconds();
         while (clocks->asked <= round) {
             if (device_nanoseconds() - begun > 1000000000ull) return;
+            let_host_run();
         }
         clocks->times[round] = device_nanoseconds();
         __threadfence_system();
@@ -71,8 +81,7 @@ public:
         clocks_->asked = clocks_->answered = 0;
         clock_exchange* on_device = nullptr;
         check(cudaHostGetDevicePointer(&on_device, clocks_, 0), "mapping memory to compare clocks");
-        answer_with_time<<<1, 1, 0, stream>>>(on_device);
-        check(cudaGetLastError(), "comparing clocks");
+        check(launch_grid(&answer_with_time<clock_exchange>, 1, 1, 0, stream, on_device), "comparing clocks");
         clock_pair best;
         best.error = INT64_MAX;
         for (unsigned round = 0; round < clock_exchange::rounds; ++round) {
@@ -80,6 +89,7 @@ public:
             clocks_->asked = round + 1;
             std::int64_t answered = asked;
             while (clocks_->answered <= round) {
+                let_device_run();
                 answered = host_nanoseconds();
                 if (answered - asked > 1000000000) break;
             }

@@ -129,9 +129,13 @@ inline std::vector<device_trace_record> in_launch_order(const std::vector<device
 #if defined(__CUDACC__)
 
 __device__ inline unsigned multiprocessor() {
+#if defined(DYNPAR_SIMULATED_GPU)
+    return simulated_gpu::multiprocessor();
+#else
     unsigned number;
     asm volatile("mov.u32 %0, %%smid;" : "=r"(number));
     return number;
+#endif
 }
 
 /// What records carry for a name: where it lies.

@@ -20,5 +20,19 @@ cudaError_t launch_grid(void (*grid)(Parameters...), unsigned blocks, unsigned t
 #endif
 }
 
+/// Where the host and a grid write to each other while the grid runs: a simulated GPU stands still while the host does not call CUDA.
+inline void let_device_run() {
+#if defined(DYNPAR_SIMULATED_GPU)
+    simulated_gpu::let_device_run();
+#endif
+}
+#if defined(__CUDACC__)
+__device__ inline void let_host_run() {
+#if defined(DYNPAR_SIMULATED_GPU)
+    simulated_gpu::may_switch();
+#endif
+}
+#endif
+
 }  // namespace detail
 }  // namespace dynpar

@@ -30,7 +30,7 @@ class host_share {
 public:
     DYNPAR_FUNCTION host_share() {}
     DYNPAR_FUNCTION ~host_share() {
-#if !DYNPAR_ON_DEVICE
+#if DYNPAR_ON_HOST
         delete share_;
 #endif
     }
@@ -98,13 +98,13 @@ public:
     DYNPAR_FUNCTION unsigned depth() const { return depth_; }
 
     DYNPAR_FUNCTION void sync() {
-#if !DYNPAR_ON_DEVICE
+#if DYNPAR_ON_HOST
         state_->scheduler->sync(*state_);
 #endif
     }
 
     DYNPAR_FUNCTION status wait() {
-#if !DYNPAR_ON_DEVICE
+#if DYNPAR_ON_HOST
         return state_->scheduler->wait(*state_, memory_);
 #else
         return status::not_supported;
@@ -114,7 +114,7 @@ public:
     template <class T>
     DYNPAR_FUNCTION T* shared(std::size_t count) {
         static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
-#if !DYNPAR_ON_DEVICE
+#if DYNPAR_ON_HOST
         return static_cast<T*>(state_->scheduler->shared(*state_, memory_, bytes_of<T>(count)));
 #else
         return nullptr;
@@ -124,7 +124,7 @@ public:
     template <class T>
     DYNPAR_FUNCTION T* scratch(std::size_t count) {
         static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: scratch memory runs no destructors");
-#if !DYNPAR_ON_DEVICE
+#if DYNPAR_ON_HOST
         return static_cast<T*>(state_->scheduler->scratch(*state_, bytes_of<T>(count)));
 #else
         return nullptr;
@@ -134,7 +134,7 @@ public:
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
-#if !DYNPAR_ON_DEVICE
+#if DYNPAR_ON_HOST
         if ((points_into_block(args) || ...)) return refuse_pointer<Kernel, Args...>(operation::launch, s);
         return state_->scheduler->launch(*state_, nullptr, description<Kernel, Args...>(),
                                          closure<Kernel, Args...>(kernel, args...), s);
@@ -146,7 +146,7 @@ public:
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status launch(const host_stream& stream, Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
-#if !DYNPAR_ON_DEVICE
+#if DYNPAR_ON_HOST
         if ((points_into_block(args) || ...)) return refuse_pointer<Kernel, Args...>(operation::launch, s);
         return state_->scheduler->launch(*state_, stream.state_.get(), description<Kernel, Args...>(),
                                          closure<Kernel, Args...>(kernel, args...), s);
@@ -158,7 +158,7 @@ public:
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status then(Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
-#if !DYNPAR_ON_DEVICE
+#if DYNPAR_ON_HOST
         if ((points_into_block(args) || ...)) return refuse_pointer<Kernel, Args...>(operation::then, s);
         return state_->scheduler->then(*state_, description<Kernel, Args...>(), closure<Kernel, Args...>(kernel, args...), s);
 #else
@@ -168,7 +168,7 @@ public:
 
     DYNPAR_FUNCTION host_stream make_stream() {
         host_stream stream;
-#if !DYNPAR_ON_DEVICE
+#if DYNPAR_ON_HOST
         stream.scheduler_ = state_->scheduler;
         stream.state_.get() = state_->scheduler->make_stream();
 #endif
@@ -250,7 +250,7 @@ private:
 };
 
 DYNPAR_FUNCTION inline status host_stream::wait(const host_event& event) {
-#if !DYNPAR_ON_DEVICE
+#if DYNPAR_ON_HOST
     return scheduler_->wait_event(state_.get(), event.latest_.get());
 #else
     (void)event;
@@ -259,7 +259,7 @@ DYNPAR_FUNCTION inline status host_stream::wait(const host_event& event) {
 }
 
 DYNPAR_FUNCTION inline status host_event::record(const host_stream& stream) {
-#if !DYNPAR_ON_DEVICE
+#if DYNPAR_ON_HOST
     return stream.scheduler_->record(stream.state_.get(), latest_.get());
 #else
     (void)stream;
