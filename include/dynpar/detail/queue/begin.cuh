@@ -47,11 +47,9 @@ __device__ inline void note_first_kernel(text kernel) {
     noted.next = 1;
 }
 
-/// The first time on this worker block, as far as it remembers.
-__device__ __noinline__ inline void note_begin_on_worker_block(text kernel, unsigned depth, unsigned threads_here) {
+/// The first time on this worker block, as far as it remembers. `these`: the lanes that belong to the block.
+__device__ __noinline__ inline void note_begin_on_worker_block(text kernel, unsigned depth, unsigned these) {
     noted_kernels& noted = this_block().gang.noted;
-    const unsigned these = threads_here >= warp_size ? all_lanes : (1u << threads_here) - 1;
-    __syncwarp(these);
     if (lane_rank() == 0) {
         const unsigned key = noted_kernels::key(kernel);
         unsigned place = 0;
@@ -72,15 +70,16 @@ __device__ __noinline__ inline void note_begin_on_worker_block(text kernel, unsi
 /// know of it.
 __device__ inline void note_begin(text kernel, unsigned depth, unsigned threads_here) {
     noted_kernels& noted = this_block().gang.noted;
+    const unsigned these = threads_here >= warp_size ? all_lanes : (1u << threads_here) - 1;
     depth = min(depth, 63u);  // deeper ones share the last bit
+    bool is_noted = false;
 #pragma unroll
     for (unsigned place = 0; place < noted_kernels::capacity; ++place) {
-        if (look_in_block(noted.names[place]) == noted_kernels::key(kernel) &&
-            (look_in_block(noted.depths[place][depth / 32]) >> depth % 32 & 1) != 0) {
-            return;
-        }
+        is_noted = is_noted || (look_in_block(noted.names[place]) == noted_kernels::key(kernel) &&
+                                (look_in_block(noted.depths[place][depth / 32]) >> depth % 32 & 1) != 0);
     }
-    note_begin_on_worker_block(kernel, depth, threads_here);
+    if (__all_sync(these, is_noted)) return;  // by a vote: other warps write meanwhile, and the lanes must go the same way
+    note_begin_on_worker_block(kernel, depth, these);
 }
 
 }  // namespace queue
