@@ -156,6 +156,7 @@ __device__ inline bool is_over() { return __any_sync(all_lanes, look_in_block(th
 /// search.
 __device__ __noinline__ inline bool find_work(unsigned naps) {
     warp_claim claim{0, 0};
+    __syncwarp();  // all have seen that the stacks are empty before a grid may go on from here
     if (lane_rank() == 0) claim = claim_or_fill();
     finding found = __shfl_sync(all_lanes, claim.left, 0) != 0 ? finding::of_share : finding::nothing;
     while (true) {
@@ -164,7 +165,9 @@ __device__ __noinline__ inline bool find_work(unsigned naps) {
             naps = naps_after_share;
         }
         flush_all();
-        if (!has_no_tasks()) return true;  // a continuation begins
+        const bool has_tasks = !has_no_tasks();  // a continuation begins
+        __syncwarp();                            // all have read it before one goes on to search, which may begin one too
+        if (has_tasks) return true;
         if (lane_rank() == 0) {
             begin_search();
             give_back_spent();

@@ -81,6 +81,7 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     }
     __syncwarp();
     const arena_index own = warp.own;
+    __syncwarp();  // all have read it before one returns to its kernel, and launches
     if (own == 0) return wait_outcome::done;
     if (warp.own_accounted < 2) {
         point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);

@@ -55,6 +55,7 @@ __device__ inline bool bring_up(int deeper_than) {
 /// In a nested step: takes blocks of a posted grid, of the share or of the board, that may run on top of what waits. All lanes together.
 __device__ inline bool take_posted_deeper_than(int depth) {
     bool taken = false;
+    __syncwarp();  // all have looked at the stacks before one pushes
     if (lane_rank() == 0) {
         run_control& control = *engine().control;
         wide_task task;

@@ -78,6 +78,7 @@ __device__ inline bool withdraw() { return take_back(this_block().gang.ready); }
 /// to come and go, they would hardly ever be there at the same time. It leaves when what it waits for is complete.
 __device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0) {
     bool joined = false;
+    __syncwarp();  // all have looked at the stacks before one chooses a candidate, which may push
     if (lane_rank() == 0 && block_task_wanted(this_warp().depth)) {
         offer_to_join();
         for (unsigned i = 0; i < patience && !joined; ++i) {
