@@ -1,0 +1,94 @@
+// The engine that this build of the tool is about: its options, its traits, and how the host reaches its memory.
+#pragma once
+
+#include <dynpar/dynpar.hpp>
+
+#include <cstring>
+#include <type_traits>
+
+#include "model.hpp"
+#include "program.hpp"
+
+#if !defined(FUZZ_ENGINE_HOST) && !defined(FUZZ_ENGINE_QUEUE) && !defined(FUZZ_ENGINE_CDP)
+#error "define FUZZ_ENGINE_HOST, FUZZ_ENGINE_QUEUE or FUZZ_ENGINE_CDP as 1"
+#endif
+
+namespace fuzz {
+
+#if FUZZ_ENGINE_HOST
+using engine_type = dynpar::host_engine;
+using options_type = dynpar::host_options;
+inline bool has_device() { return true; }
+inline void copy_in(void* there, const void* host, std::size_t bytes) { std::memcpy(there, host, bytes); }
+inline void copy_out(void* host, const void* there, std::size_t bytes) { std::memcpy(host, there, bytes); }
+inline void clear(void* there, std::size_t bytes) { std::memset(there, 0, bytes); }
+inline void finish_copies() {}
+#else
+#if FUZZ_ENGINE_QUEUE
+using engine_type = dynpar::queue_engine;
+using options_type = dynpar::queue_options;
+#else
+using engine_type = dynpar::cdp_engine;
+using options_type = dynpar::cdp_options;
+#endif
+inline bool has_device() {
+    int devices = 0;
+    return cudaGetDeviceCount(&devices) == cudaSuccess && devices != 0;
+}
+inline void copy_in(void* there, const void* host, std::size_t bytes) {
+    dynpar::check(cudaMemcpy(there, host, bytes, cudaMemcpyHostToDevice), "copying a random program to the device");
+}
+inline void copy_out(void* host, const void* there, std::size_t bytes) {
+    dynpar::check(cudaMemcpy(host, there, bytes, cudaMemcpyDeviceToHost), "copying results of a random program to the host");
+}
+inline void clear(void* there, std::size_t bytes) {
+    dynpar::check(cudaMemset(there, 0, bytes), "clearing the counts of a random program");
+}
+/// Copies from pageable memory may still be on their way when cudaMemcpy returns, and engines' streams do not wait for others.
+inline void finish_copies() { dynpar::check(cudaStreamSynchronize(nullptr), "copying a random program to the device"); }
+#endif
+
+inline engine_traits traits_of_engine() {
+    engine_traits t;
+    t.name = engine_type::name;
+#if FUZZ_ENGINE_HOST
+    t.bounds_pending = true;
+#elif FUZZ_ENGINE_QUEUE
+    t.bounds_workers = true;
+    t.may_run_out_of_memory = true;
+#if !DYNPAR_HAS_DEVICE_LAUNCH
+    t.widest = 1024;
+#endif
+#else
+    t.bounds_pending = true;
+    t.has_wait = false;
+    t.pending_limit = 65536;
+#endif
+    return t;
+}
+
+inline options_type options_for(const engine_settings& settings) {
+    options_type options;
+    options.limits.sync_depth = settings.sync_depth;
+    if (settings.nesting_depth != all) options.limits.nesting_depth = settings.nesting_depth;
+    if (settings.traced != 0) options.trace_grids = 4096;
+#if FUZZ_ENGINE_HOST
+    if (settings.pending_launches != 0) options.limits.pending_launches = settings.pending_launches;
+#elif FUZZ_ENGINE_QUEUE
+    // The kernels here take more of the stack for each wait() than the engine reckons with.
+    options.limits.stack_bytes = 8192 + settings.sync_depth * std::size_t{3072};
+    options.memory_bytes = settings.memory_bytes;
+    options.worker_blocks = settings.worker_blocks;
+    options.block_threads = settings.block_threads;
+    options.malleable_threads = settings.malleable_threads;
+    options.shared_bytes = settings.shared_bytes;
+    options.deadline_milliseconds = 20000;
+#else
+    options.limits.sync_depth.reset();
+    options.limits.pending_launches = settings.pending_launches != 0 ? settings.pending_launches : 65536;
+    options.limits.heap_bytes = std::size_t{256} << 20;
+#endif
+    return options;
+}
+
+}  // namespace fuzz

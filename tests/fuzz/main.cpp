@@ -1,0 +1,363 @@
+// Runs random programs on one engine and says which of them the contract does not hold for.
+#include <CLI/CLI.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "generator.hpp"
+#include "model.hpp"
+#include "program.hpp"
+#include "runner.hpp"
+#include "shrink.hpp"
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+constexpr int exit_skipped = 77;
+constexpr std::uint32_t most_slots = 1u << 22;
+
+constexpr const char* mutant_names[] = {
+    "none", "dropped_launch", "launch_twice", "lost_stream_order", "early_continuation", "continuations_swapped", "depth_off_by_one",
+    "argument_byte_changed", "child_reads_before_write", "scratch_reused_early", "wait_skipped", "event_ignored", "block_run_twice",
+    "block_dropped", "thread_dropped", "barrier_skipped", "shared_calls_overlap", "refusal_not_told", "refused_call_not_counted",
+    "report_count_off", "lost_count_off", "nesting_off_by_one"};
+static_assert(sizeof(mutant_names) / sizeof(*mutant_names) == fuzz::mutants);
+
+struct arguments {
+    std::uint64_t seed = 1;
+    std::uint64_t first = 0;
+    std::uint64_t programs = 0;  // 0: until the seconds are over
+    double seconds = 0;          // 0: until the programs are done
+    std::string profile = "all";
+    std::string mutant = "none";
+    std::string file;
+    std::string folder = ".";
+    std::uint64_t batch = 64;
+    std::uint32_t most_grids = 8000;
+    double scale = 1;
+    unsigned program_seconds = 60;
+    unsigned most_failures = 1;
+    bool list = false;
+    bool every_mutant = false;
+    bool no_shrink = false;
+    bool quiet = false;
+};
+
+double seconds_since(clock_type::time_point begin) { return std::chrono::duration<double>(clock_type::now() - begin).count(); }
+
+std::string own_path() {
+    char path[4096];
+    const ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
+}
+
+/// A program whose sizes are drawn anew, smaller, until there are slots enough.
+fuzz::program draw(const std::string& profile, std::uint64_t seed, std::uint64_t number, const fuzz::engine_settings& settings,
+                   const fuzz::engine_traits& engine, std::uint32_t most_grids, fuzz::layout& l) {
+    for (;; most_grids = most_grids / 4 + 1) {
+        fuzz::program p = fuzz::draw_program(profile, seed, number, settings, engine, most_grids);
+        try {
+            l = fuzz::lay_out(p, engine, most_slots);
+            return p;
+        } catch (const fuzz::too_large&) {
+            if (most_grids <= 2) throw;
+        }
+    }
+}
+
+class tool {
+public:
+    tool(const arguments& wanted, fuzz::runner& runner)
+        : arguments_(wanted), runner_(runner), engine_(fuzz::runner::traits()), name_("fuzz_" + engine_.name), watchdog_([this] { watch(); }) {
+        most_grids_ = static_cast<std::uint32_t>(std::max(1.0, wanted.most_grids * wanted.scale));
+    }
+    ~tool() {
+        over_ = true;
+        watchdog_.join();
+    }
+
+    int run_file() {
+        std::ifstream in(arguments_.file);
+        if (!in) {
+            std::fprintf(stderr, "%s: there is no file \"%s\"\n", name_.c_str(), arguments_.file.c_str());
+            return 2;
+        }
+        const fuzz::program p = fuzz::read(in);
+        const fuzz::layout l = fuzz::lay_out(p, engine_, most_slots);
+        what_runs_ = arguments_.file;
+        const fuzz::verdict v = run(p, l, mutant_named(arguments_.mutant));
+        std::printf("%s: %llu grids, %llu blocks: %s\n%s", arguments_.file.c_str(), static_cast<unsigned long long>(l.expected.grids),
+                    static_cast<unsigned long long>(l.expected.blocks),
+                    !v.right ? "wrong" : v.out_of_resources ? "right, and out of resources" : "right", v.what.c_str());
+        return v.right ? 0 : 1;
+    }
+
+    int run_many() {
+        const auto begin = clock_type::now();
+        auto last_line = begin;
+        for (std::uint64_t number = arguments_.first; arguments_.programs == 0 || number < arguments_.first + arguments_.programs; ++number) {
+            if (arguments_.seconds != 0 && seconds_since(begin) >= arguments_.seconds) break;
+            if (!run_number(number, mutant_named(arguments_.mutant))) break;
+            if (!arguments_.quiet && seconds_since(last_line) > 30) {
+                last_line = clock_type::now();
+                print_sum(begin, " so far");
+            }
+        }
+        print_sum(begin, "");
+        return failures_ == 0 ? 0 : 1;
+    }
+
+    /// Every mutant has to be found among the first programs of some profile.
+    int run_mutants() {
+        int status = 0;
+        const std::uint64_t most = arguments_.programs != 0 ? arguments_.programs : 2000;
+        for (unsigned m = 1; m < fuzz::mutants; ++m) {
+            std::uint64_t number = 0;
+            fuzz::verdict v;
+            for (; number < most && v.right; ++number) {
+                fuzz::layout l;
+                const fuzz::program p = draw_number(number, l);
+                what_runs_ = std::string("mutant ") + mutant_names[m];
+                v = run(p, l, static_cast<fuzz::mutant>(m));
+            }
+            const std::string why = v.what.substr(0, v.what.find('\n'));
+            if (v.right) {
+                std::printf("%-26s NOT FOUND by %llu programs\n", mutant_names[m], static_cast<unsigned long long>(number));
+                status = 1;
+            } else {
+                std::printf("%-26s program %5llu:%s\n", mutant_names[m], static_cast<unsigned long long>(number), why.c_str());
+            }
+            std::fflush(stdout);
+        }
+        return status;
+    }
+
+private:
+    fuzz::mutant mutant_named(const std::string& name) const {
+        for (unsigned m = 0; m < fuzz::mutants; ++m) {
+            if (name == mutant_names[m]) return static_cast<fuzz::mutant>(m);
+        }
+        throw std::invalid_argument("\"" + name + "\" is no mutant; see --list");
+    }
+    std::string profile_of(std::uint64_t number) const {
+        if (arguments_.profile != "all") return arguments_.profile;
+        return fuzz::profiles()[number / arguments_.batch % fuzz::profiles().size()].name;
+    }
+    fuzz::program draw_number(std::uint64_t number, fuzz::layout& l) const {
+        const std::string profile = profile_of(number);
+        const fuzz::engine_settings settings = fuzz::draw_settings(profile, arguments_.seed, number / arguments_.batch, engine_);
+        return draw(profile, arguments_.seed, number, settings, engine_, most_grids_, l);
+    }
+
+    fuzz::verdict run(const fuzz::program& p, const fuzz::layout& l, fuzz::mutant m) {
+        {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            runs_ = &p;
+            begun_ = clock_type::now();
+        }
+        fuzz::verdict v = runner_.run(p, l, m);
+        const std::lock_guard<std::mutex> guard(mutex_);
+        runs_ = nullptr;
+        return v;
+    }
+
+    /// False: stop.
+    bool run_number(std::uint64_t number, fuzz::mutant m) {
+        fuzz::layout l;
+        const fuzz::program p = draw_number(number, l);
+        what_runs_ = "program " + std::to_string(number) + " (" + profile_of(number) + ")";
+        repeat_ = name_ + " --seed " + std::to_string(arguments_.seed) + " --profile " + arguments_.profile + " --batch " +
+                  std::to_string(arguments_.batch) + " --most-grids " + std::to_string(most_grids_) +
+                  (arguments_.mutant != "none" ? " --mutant " + arguments_.mutant : "");
+        number_ = number;
+        const fuzz::verdict v = run(p, l, m);
+        ++programs_;
+        grids_ += l.expected.grids;
+        blocks_ += l.expected.blocks;
+        out_of_resources_ += v.out_of_resources;
+        if (v.right) return true;
+        ++failures_;
+        std::printf("%s: %s is wrong\n%s", name_.c_str(), what_runs_.c_str(), v.what.c_str());
+        tell_how_to_repeat(p);
+        return !v.broken && failures_ < arguments_.most_failures;
+    }
+
+    void tell_how_to_repeat(const fuzz::program& p) {
+        const std::uint64_t first_of_batch = number_ / arguments_.batch * arguments_.batch;
+        std::printf("repeat: %s --first %llu --programs 1\n", repeat_.c_str(), static_cast<unsigned long long>(number_));
+        std::fflush(stdout);
+        if (arguments_.no_shrink) return;
+        if (!fails_alone(p)) {
+            std::printf("alone it is right: it takes the programs before it; repeat: %s --first %llu --programs %llu\n", repeat_.c_str(),
+                        static_cast<unsigned long long>(first_of_batch), static_cast<unsigned long long>(number_ - first_of_batch + 1));
+            std::fflush(stdout);
+            return;
+        }
+        const auto begin = clock_type::now();
+        const std::function<bool(const fuzz::program&)> fails = [&](const fuzz::program& candidate) {
+            return seconds_since(begin) < 300 && fails_alone(candidate);
+        };
+        const fuzz::program small = fuzz::shrink(p, fails, 3000);
+        const std::string file = arguments_.folder + "/" + name_ + "-" + std::to_string(arguments_.seed) + "-" + std::to_string(number_) + ".program";
+        std::ofstream(file) << text_of(small);
+        const fuzz::layout l = fuzz::lay_out(small, engine_, most_slots);
+        std::printf("shrunk to %llu grids, %llu blocks:\n%srepeat: %s --program %s%s\n", static_cast<unsigned long long>(l.expected.grids),
+                    static_cast<unsigned long long>(l.expected.blocks), text_of(small).c_str(), name_.c_str(), file.c_str(),
+                    arguments_.mutant != "none" ? (" --mutant " + arguments_.mutant).c_str() : "");
+        std::fflush(stdout);
+    }
+
+    static std::string text_of(const fuzz::program& p) {
+        std::ostringstream out;
+        fuzz::write(out, p);
+        return out.str();
+    }
+
+    /// Runs a program in a process of its own, which may crash or hang.
+    bool fails_alone(const fuzz::program& p) const {
+        try {
+            fuzz::lay_out(p, engine_, most_slots);
+        } catch (const fuzz::too_large&) {
+            return false;
+        }
+        const std::string path = own_path();
+        char file[] = "/tmp/dynpar-program-XXXXXX";
+        const int descriptor = mkstemp(file);
+        if (descriptor < 0 || path.empty()) return false;
+        const std::string text = text_of(p);
+        const bool written = write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+        close(descriptor);
+        const std::string seconds = std::to_string(arguments_.program_seconds);
+        const pid_t child = written ? fork() : -1;
+        if (child == 0) {
+            const int nowhere = open("/dev/null", O_WRONLY);
+            dup2(nowhere, 1);
+            dup2(nowhere, 2);
+            execl(path.c_str(), path.c_str(), "--program", file, "--no-shrink", "--mutant", arguments_.mutant.c_str(), "--program-seconds",
+                  seconds.c_str(), static_cast<char*>(nullptr));
+            _exit(2);
+        }
+        bool failed = false;
+        if (child > 0) {
+            const auto begin = clock_type::now();
+            int status = 0;
+            while (waitpid(child, &status, WNOHANG) == 0) {
+                if (seconds_since(begin) > arguments_.program_seconds + 10) {
+                    kill(child, SIGKILL);
+                    waitpid(child, &status, 0);
+                    break;
+                }
+                std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            }
+            failed = !WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 2);
+        }
+        unlink(file);
+        return failed;
+    }
+
+    /// A program that takes too long is a failure, and the end of this process.
+    void watch() {
+        while (!over_) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            const std::lock_guard<std::mutex> guard(mutex_);
+            if (runs_ == nullptr || seconds_since(begun_) < arguments_.program_seconds) continue;
+            std::printf("%s: %s has not ended after %u s\n", name_.c_str(), what_runs_.c_str(), arguments_.program_seconds);
+            std::fflush(stdout);
+            if (arguments_.file.empty() && !arguments_.every_mutant) tell_how_to_repeat(*runs_);
+            _exit(1);
+        }
+    }
+
+    void print_sum(clock_type::time_point begin, const char* so_far) const {
+        const double seconds = seconds_since(begin);
+        std::printf("%s%s: seed %llu, profile %s: %llu programs, %llu grids, %llu blocks in %.1f s (%.0f programs/s, %.0f grids/s), "
+                    "%llu out of resources as they may be, %llu failures\n",
+                    name_.c_str(), so_far, static_cast<unsigned long long>(arguments_.seed), arguments_.profile.c_str(),
+                    static_cast<unsigned long long>(programs_), static_cast<unsigned long long>(grids_),
+                    static_cast<unsigned long long>(blocks_), seconds, static_cast<double>(programs_) / seconds,
+                    static_cast<double>(grids_) / seconds, static_cast<unsigned long long>(out_of_resources_),
+                    static_cast<unsigned long long>(failures_));
+        std::fflush(stdout);
+    }
+
+    const arguments& arguments_;
+    fuzz::runner& runner_;
+    fuzz::engine_traits engine_;
+    std::string name_;
+    std::uint32_t most_grids_ = 0;
+    std::string what_runs_, repeat_;
+    std::uint64_t number_ = 0, programs_ = 0, grids_ = 0, blocks_ = 0, out_of_resources_ = 0, failures_ = 0;
+
+    std::mutex mutex_;
+    const fuzz::program* runs_ = nullptr;
+    clock_type::time_point begun_;
+    std::atomic<bool> over_{false};
+    std::thread watchdog_;
+};
+
+int list() {
+    std::printf("profiles:\n");
+    for (const fuzz::profile& p : fuzz::profiles()) std::printf("  %-14s %s\n", p.name, p.what);
+    std::printf("mutants:\n");
+    for (unsigned m = 1; m < fuzz::mutants; ++m) std::printf("  %s\n", mutant_names[m]);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    arguments a;
+    CLI::App app("Runs random programs on the " + fuzz::runner::traits().name + " engine and checks the contract (docs/random-programs.md).");
+    app.add_option("--seed", a.seed, "of the programs")->capture_default_str();
+    app.add_option("--first", a.first, "number of the first program")->capture_default_str();
+    app.add_option("--programs", a.programs, "how many; 0: until the seconds are over");
+    app.add_option("--seconds", a.seconds, "how long; 0: until the programs are done");
+    app.add_option("--profile", a.profile, "what is drawn, or all: in turns, a batch each")->capture_default_str();
+    app.add_option("--batch", a.batch, "programs that share an engine")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--most-grids", a.most_grids, "of a program, about")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--scale", a.scale, "makes programs larger or smaller")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--mutant", a.mutant, "a break that has to be found")->capture_default_str();
+    app.add_flag("--every-mutant", a.every_mutant, "whether every mutant is found among --programs programs");
+    app.add_option("--program", a.file, "run the program in this file");
+    app.add_option("--folder", a.folder, "where shrunk programs are put")->capture_default_str();
+    app.add_option("--program-seconds", a.program_seconds, "what a program may take")->capture_default_str();
+    app.add_option("--failures", a.most_failures, "stop after so many")->capture_default_str();
+    app.add_flag("--no-shrink", a.no_shrink, "do not make failing programs small");
+    app.add_flag("--quiet", a.quiet, "no lines on the way");
+    app.add_flag("--list", a.list, "profiles and mutants");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) == 0 ? 0 : 2;
+    }
+    if (a.list) return list();
+    if (a.programs == 0 && a.seconds == 0) a.programs = 1000;
+    try {
+        const auto runner = fuzz::runner::make();
+        if (!runner) {
+            std::printf("skipped: no usable GPU\n");
+            return exit_skipped;
+        }
+        tool t(a, *runner);
+        if (!a.file.empty()) return t.run_file();
+        return a.every_mutant ? t.run_mutants() : t.run_many();
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "fuzz: %s\n", e.what());
+        return 2;
+    }
+}
