@@ -25,9 +25,9 @@ namespace simulated_gpu {
 namespace {
 
 constexpr unsigned lanes_of_warp = 32;
-constexpr std::size_t stack_bytes = std::size_t{1} << 20;
+constexpr std::size_t stack_bytes = std::size_t{4} << 20;
 constexpr std::size_t guard_bytes = 4096;
-constexpr std::size_t stack_scale = 8;            // what a frame takes here, by what it takes on a GPU
+constexpr std::size_t stack_scale = 32;           // what a frame takes here, by what it takes on a GPU
 constexpr unsigned nanoseconds_of_pass = 10;
 constexpr unsigned passes_of_slice = 20000;       // after which the host looks what there is to do
 
@@ -768,6 +768,7 @@ void machine::print_failure() {
                     const auto found = names.find(address);
                     if (found == names.end() || found->second.empty()) continue;
                     const std::string& name = found->second;
+                    if (name.find(" invoke.h:") != std::string::npos) break;  // the launch
                     const bool own = name.find(" machine.cpp") != std::string::npos || name.find("??") != std::string::npos;
                     if (!own) text += "\n      " + name;
                 }

@@ -1,0 +1,94 @@
+// What the queue engine has in shared memory, for the simulated GPU: whether a run makes progress, and what is printed of one that does not.
+#include <dynpar/dynpar.hpp>
+
+#include <cstdio>
+
+namespace {
+
+namespace queue = dynpar::detail::queue;
+
+const queue::block_state& block_of(const unsigned char* shared_memory) {
+    return *reinterpret_cast<const queue::block_state*>(shared_memory);
+}
+const queue::warp_state& warp_of(const unsigned char* shared_memory, unsigned warp) {
+    return reinterpret_cast<const queue::warp_state*>(shared_memory + sizeof(queue::block_state))[warp];
+}
+
+/// What changes when a task begins or is handed on, and not when a warp only looks for one.
+unsigned long long progress(const unsigned char* shared_memory, unsigned threads) {
+    unsigned long long sum = 0xcbf29ce484222325ull;
+    const auto add = [&sum](unsigned long long value) { sum = (sum ^ value) * 0x100000001b3ull; };
+    const queue::gang_state& gang = block_of(shared_memory).gang;
+    add(gang.bottom);
+    add(gang.top);
+    add(gang.spilled);
+    add(gang.share_left);
+    add(gang.returns);
+    add(gang.own);
+    for (unsigned i = 0; i < threads / queue::warp_size; ++i) {
+        const queue::warp_state& warp = warp_of(shared_memory, i);
+        add(warp.lane_bottom);
+        add(warp.lane_top);
+        add(warp.wide_bottom);
+        add(warp.wide_top);
+        add(warp.spilled_lanes);
+        add(warp.spilled_wides);
+        add(warp.level);
+        add(warp.own);
+        add(warp.grids);
+        add(static_cast<unsigned>(warp.deferred));
+    }
+    return sum;
+}
+
+const char* in_arena(const queue::engine_view& engine, queue::arena_index place, char (&text)[64]) {
+    if (place == 0) return "none";
+    if (place >= engine.arena_units) {
+        std::snprintf(text, sizeof(text), "%u, which is no place", place);
+        return text;
+    }
+    const auto& record = *reinterpret_cast<const queue::grid_record*>(engine.arena + std::size_t{place} * queue::unit_bytes);
+    std::snprintf(text, sizeof(text), "%u (pending %d, parent %u)", place, record.pending, record.parent);
+    return text;
+}
+
+void print_block(const unsigned char* shared_memory, unsigned) {
+    const queue::engine_view& engine = block_of(shared_memory).engine;
+    const queue::gang_state& gang = block_of(shared_memory).gang;
+    const auto* const control = engine.control;
+    char text[64];
+    std::fprintf(stderr, "  run: done %u, stop %u, board", control->done, control->stop);
+    for (const unsigned long long word : control->board) {
+        const queue::board_word seen(word);
+        std::fprintf(stderr, " %d/%u", word == 0 ? 0 : seen.left(), seen.width() >> queue::info::width_shift);
+    }
+    for (const auto* ring : {&control->warp_ring, &control->block_ring}) {
+        std::fprintf(stderr, ", ring: %llu tickets, %d hungry, %llu given", ring->tickets, ring->hungry, ring->given);
+    }
+    std::fprintf(stderr, "\n  gang: stack %u, spilled %u, candidate %u at depth %u, ready %x, arrived %x, own %s, launched %u, lock %u,",
+                 gang.top - gang.bottom, gang.spilled, gang.has_candidate, gang.depth, gang.ready, gang.arrived,
+                 in_arena(engine, gang.own, text), gang.launched, gang.lock);
+    std::fprintf(stderr, " ticket %u (%llu)\n", gang.has_ticket, gang.ticket);
+    std::fprintf(stderr, "  share: lock %u, left %d, size %u, read %u, counted %u, returns %x of %u, searching %u, over %u\n",
+                 gang.share_lock, gang.share_left == 0 ? 0 : queue::board_word(gang.share_left).left(), gang.share_size,
+                 gang.share_read, gang.share_is_counted, gang.returns, gang.returns_of, gang.searching, gang.over);
+}
+
+void print_warp(const unsigned char* shared_memory, unsigned number) {
+    const queue::engine_view& engine = block_of(shared_memory).engine;
+    const queue::warp_state& warp = warp_of(shared_memory, number);
+    char own[64], awaited[64], deferred[64];
+    std::fprintf(stderr, "    lane tasks %u (spilled %u), wide tasks %u (spilled %u), level %u, waits at depth %d for %s, own %s,",
+                 warp.lane_top - warp.lane_bottom, warp.spilled_lanes, warp.wide_top - warp.wide_bottom, warp.spilled_wides,
+                 warp.level, warp.depth, in_arena(engine, warp.awaited, awaited), in_arena(engine, warp.own, own));
+    std::fprintf(stderr, " deferred %d of %s, ticket %u (%llu), searches %u, free records %d, grids %llu\n", warp.deferred,
+                 warp.deferred != 0 ? in_arena(engine, warp.deferred_grid, deferred) : "none", warp.has_ticket, warp.ticket,
+                 warp.searches, warp.free_records, warp.grids);
+}
+
+[[maybe_unused]] const bool is_observed = [] {
+    simulated_gpu::the_observer() = {&progress, &print_block, &print_warp};
+    return true;
+}();
+
+}  // namespace
