@@ -56,13 +56,17 @@ inline engine_traits traits_of_engine() {
 #elif FUZZ_ENGINE_QUEUE
     t.bounds_workers = true;
     t.may_run_out_of_memory = true;
+    t.batch = 256;  // to make an engine takes as long as many a program
 #if !DYNPAR_HAS_DEVICE_LAUNCH
     t.widest = 1024;
 #endif
 #else
-    t.bounds_pending = true;
     t.has_wait = false;
-    t.pending_limit = 65536;
+    t.may_run_out_of_memory = true;  // the device heap
+    t.batch = 256;
+    // A launch over the limit on pending ones may hang CUDA's device runtime for good, and it nests 24 deep.
+    t.most_grids = 30000;
+    t.most_depth = 20;
 #endif
     return t;
 }
@@ -77,6 +81,9 @@ inline options_type options_for(const engine_settings& settings) {
 #elif FUZZ_ENGINE_QUEUE
     // The kernels here take more of the stack for each wait() than the engine reckons with.
     options.limits.stack_bytes = 8192 + settings.sync_depth * std::size_t{3072};
+#if defined(DYNPAR_SIMULATED_GPU) && DYNPAR_SIMULATED_GPU
+    options.limits.stack_bytes = std::size_t{96} << 10;  // a CPU's frames are larger
+#endif
     options.memory_bytes = settings.memory_bytes;
     options.worker_blocks = settings.worker_blocks;
     options.block_threads = settings.block_threads;
@@ -85,7 +92,7 @@ inline options_type options_for(const engine_settings& settings) {
     options.deadline_milliseconds = 20000;
 #else
     options.limits.sync_depth.reset();
-    options.limits.pending_launches = settings.pending_launches != 0 ? settings.pending_launches : 65536;
+    options.limits.pending_launches = 65536;
     options.limits.heap_bytes = std::size_t{256} << 20;
 #endif
     return options;

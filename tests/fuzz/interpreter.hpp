@@ -385,7 +385,8 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_launches(Block& block, const place_in_pr
 }
 
 /// After wait(): all that this block has launched before is complete.
-DYNPAR_FUNCTION inline void check_children(const place_in_program& at, std::uint32_t first_step, std::uint32_t index, std::uint32_t low,
+template <class Place>
+DYNPAR_FUNCTION DYNPAR_NOINLINE void check_children(const Place& at, std::uint32_t first_step, std::uint32_t index, std::uint32_t low,
                                            std::uint32_t width) {
     const context& p = running();
     for (std::uint32_t i = first_step; i < index; ++i) {

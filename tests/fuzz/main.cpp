@@ -1,8 +1,10 @@
 // Runs random programs on one engine and says which of them the contract does not hold for.
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -30,6 +32,7 @@ using clock_type = std::chrono::steady_clock;
 
 constexpr int exit_skipped = 77;
 constexpr std::uint32_t most_slots = 1u << 22;
+constexpr const char* runs_alone = "4";  // of a program that is to fail once more: a GPU's order is another every time
 
 constexpr const char* mutant_names[] = {
     "none", "dropped_launch", "launch_twice", "lost_stream_order", "early_continuation", "continuations_swapped", "depth_off_by_one",
@@ -47,11 +50,12 @@ struct arguments {
     std::string mutant = "none";
     std::string file;
     std::string folder = ".";
-    std::uint64_t batch = 64;
+    std::uint64_t batch = fuzz::runner::traits().batch;
     std::uint32_t most_grids = 8000;
     double scale = 1;
     unsigned program_seconds = 60;
     unsigned most_failures = 1;
+    unsigned repeat = 1;
     bool list = false;
     bool every_mutant = false;
     bool no_shrink = false;
@@ -69,13 +73,14 @@ std::string own_path() {
 /// A program whose sizes are drawn anew, smaller, until there are slots enough.
 fuzz::program draw(const std::string& profile, std::uint64_t seed, std::uint64_t number, const fuzz::engine_settings& settings,
                    const fuzz::engine_traits& engine, std::uint32_t most_grids, fuzz::layout& l) {
-    for (;; most_grids = most_grids / 4 + 1) {
+    for (;; most_grids = std::max(most_grids / 4, 1u)) {
         fuzz::program p = fuzz::draw_program(profile, seed, number, settings, engine, most_grids);
         try {
             l = fuzz::lay_out(p, engine, most_slots);
+            if (l.expected.grids > engine.most_grids || l.expected.deepest > engine.most_depth) throw fuzz::too_large("too many grids");
             return p;
         } catch (const fuzz::too_large&) {
-            if (most_grids <= 2) throw;
+            if (most_grids == 1) throw;
         }
     }
 }
@@ -100,7 +105,8 @@ public:
         const fuzz::program p = fuzz::read(in);
         const fuzz::layout l = fuzz::lay_out(p, engine_, most_slots);
         what_runs_ = arguments_.file;
-        const fuzz::verdict v = run(p, l, mutant_named(arguments_.mutant));
+        fuzz::verdict v;
+        for (unsigned i = 0; i < arguments_.repeat && v.right; ++i) v = run(p, l, mutant_named(arguments_.mutant));
         std::printf("%s: %llu grids, %llu blocks: %s\n%s", arguments_.file.c_str(), static_cast<unsigned long long>(l.expected.grids),
                     static_cast<unsigned long long>(l.expected.blocks),
                     !v.right ? "wrong" : v.out_of_resources ? "right, and out of resources" : "right", v.what.c_str());
@@ -216,8 +222,8 @@ private:
         const std::string file = arguments_.folder + "/" + name_ + "-" + std::to_string(arguments_.seed) + "-" + std::to_string(number_) + ".program";
         std::ofstream(file) << text_of(small);
         const fuzz::layout l = fuzz::lay_out(small, engine_, most_slots);
-        std::printf("shrunk to %llu grids, %llu blocks:\n%srepeat: %s --program %s%s\n", static_cast<unsigned long long>(l.expected.grids),
-                    static_cast<unsigned long long>(l.expected.blocks), text_of(small).c_str(), name_.c_str(), file.c_str(),
+        std::printf("shrunk to %llu grids, %llu blocks:\n%srepeat: %s --program %s --repeat %s%s\n", static_cast<unsigned long long>(l.expected.grids),
+                    static_cast<unsigned long long>(l.expected.blocks), text_of(small).c_str(), name_.c_str(), file.c_str(), runs_alone,
                     arguments_.mutant != "none" ? (" --mutant " + arguments_.mutant).c_str() : "");
         std::fflush(stdout);
     }
@@ -249,7 +255,7 @@ private:
             dup2(nowhere, 1);
             dup2(nowhere, 2);
             execl(path.c_str(), path.c_str(), "--program", file, "--no-shrink", "--mutant", arguments_.mutant.c_str(), "--program-seconds",
-                  seconds.c_str(), static_cast<char*>(nullptr));
+                  seconds.c_str(), "--repeat", runs_alone, static_cast<char*>(nullptr));
             _exit(2);
         }
         bool failed = false;
@@ -334,6 +340,7 @@ int main(int argc, char** argv) {
     app.add_option("--mutant", a.mutant, "a break that has to be found")->capture_default_str();
     app.add_flag("--every-mutant", a.every_mutant, "whether every mutant is found among --programs programs");
     app.add_option("--program", a.file, "run the program in this file");
+    app.add_option("--repeat", a.repeat, "how often, on one engine")->capture_default_str();
     app.add_option("--folder", a.folder, "where shrunk programs are put")->capture_default_str();
     app.add_option("--program-seconds", a.program_seconds, "what a program may take")->capture_default_str();
     app.add_option("--failures", a.most_failures, "stop after so many")->capture_default_str();

@@ -51,9 +51,11 @@ private:
 
     void fail(operation o, status why, kernel k, unsigned depth, const dynpar::shape& s, std::uint64_t count) {
         expectation& e = result_.expected;
-        e.failures[{static_cast<int>(o), static_cast<int>(why), name_of(k), depth, dynpar::to_string(s)}] += count;
+        const bool launches = o == operation::launch || o == operation::then;
+        const std::string shape = s.malleable && !launches ? any_width : dynpar::to_string(s);
+        e.failures[{static_cast<int>(o), static_cast<int>(why), name_of(k), depth, shape}] += count;
         e.failed += count;
-        if (o == operation::launch || o == operation::then) e.lost += count;
+        if (launches) e.lost += count;
     }
 
     void set_shape(node& n, const grid_plan& g) const {

@@ -24,7 +24,9 @@ struct engine_traits {
     bool bounds_workers = false;      // blocks are as wide as block_threads at most
     bool bounds_pending = false;      // limits::pending_launches is one
     bool may_run_out_of_memory = false;
-    unsigned pending_limit = 0;       // to be set for every run; 0: none
+    std::uint64_t most_grids = ~std::uint64_t{0};
+    unsigned most_depth = 1u << 20;
+    unsigned batch = 64;              // programs that share an engine, where nothing else is asked for
     unsigned schedules = 1;           // of the host engine
     unsigned most_shared = 40 * 1024; // bytes that a block may have on any such engine
 };
@@ -32,7 +34,9 @@ struct engine_traits {
 const char* name_of(kernel k);
 unsigned most_threads_of(kernel k);
 
-/// Failed calls that are alike: call, status, kernel, depth, shape as text.
+/// Failed calls that are alike: call, status, kernel, depth, shape as text. Where a malleable grid calls something else than `launch` or
+/// `then`, its shape may be told as it was asked for or as it is.
+inline constexpr const char* any_width = "<<<of a malleable grid>>>";
 using failure_key = std::tuple<int, int, std::string, unsigned, std::string>;
 
 /// What the report has to say.
