@@ -141,18 +141,18 @@ public:
         grid->number = ++grids_begun_;
         if (running_.empty()) draw_strategy();
         for (unsigned rank = grid->what.blocks; rank-- > 0;) grid->to_begin.push_back(rank);
-        if (current_settings().blocks_start_late) {
+        if (current_settings().blocks_in_any_order) {
             for (std::size_t i = grid->to_begin.size(); i > 1; --i) {
                 std::swap(grid->to_begin[i - 1], grid->to_begin[random_.below(static_cast<unsigned>(i))]);
             }
         }
         running_.push_back(std::move(grid));
+        stalled_since_ = grid_begun_at_ = steps_;
     }
 
     bool run(const std::function<bool()>& is_over, unsigned long long most_steps) {
         if (current != nullptr) fail("the device waits for itself");
         const unsigned long long begun = steps_;
-        stalled_since_ = steps_;
         while (!is_over()) {
             if (error_ != cudaSuccess) return false;
             if (most_steps != 0 && steps_ - begun >= most_steps) return false;
@@ -167,7 +167,7 @@ public:
             if (failed_thread_ != nullptr) print_failure();
             end_blocks();
             look_for_progress();
-            if (steps_ - begun > current_settings().most_steps) fail("the run takes more steps than SIMULATED_GPU_STEPS");
+            if (steps_ - grid_begun_at_ > current_settings().most_steps) fail("a grid takes more steps than SIMULATED_GPU_STEPS");
         }
         return true;
     }
@@ -627,7 +627,8 @@ private:
     unsigned long long clock_ = 1;            // passes of may_switch()
     unsigned long long steps_ = 0;            // switches
     unsigned long long host_attends_at_ = 0;
-    unsigned long long stalled_since_ = 0;
+    unsigned long long grid_begun_at_ = 0;    // in steps, the youngest
+    unsigned long long stalled_since_ = 0;    // in steps
     unsigned long long progress_ = 0;
     unsigned long long starved_until_ = 0;
     unsigned long long changes_at_ = 0;
@@ -826,6 +827,7 @@ settings settings_from_environment() {
     read_number("SIMULATED_GPU_SHARED_BYTES", s.shared_bytes);
     read_number("SIMULATED_GPU_MEMORY_BYTES", s.memory_bytes);
     read_number("SIMULATED_GPU_LATE", s.blocks_start_late);
+    read_number("SIMULATED_GPU_ANY_ORDER", s.blocks_in_any_order);
     return s;
 }
 
@@ -853,6 +855,7 @@ std::string describe_settings() {
     add("BLOCKS", std::to_string(s.blocks), s.blocks != plain.blocks);
     add("SHARED_BYTES", std::to_string(s.shared_bytes), s.shared_bytes != plain.shared_bytes);
     add("MEMORY_BYTES", std::to_string(s.memory_bytes), s.memory_bytes != plain.memory_bytes);
+    add("ANY_ORDER", s.blocks_in_any_order ? "1" : "0", s.blocks_in_any_order != plain.blocks_in_any_order);
     add("LATE", s.blocks_start_late ? "1" : "0", s.blocks_start_late != plain.blocks_start_late);
     return text;
 }

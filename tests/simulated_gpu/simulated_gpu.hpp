@@ -178,20 +178,21 @@ enum class warp_order : int { drawn, uniform, starved, priorities };
 
 /// `drawn`, or 0 for a number: drawn from the seed for each grid. At first from the environment: SIMULATED_GPU_SEED, _LANES (in_step, free,
 /// free_ascending, free_descending), _WARPS (uniform, starved, priorities), _SWITCH, _STEPS, _STALLED, _MULTIPROCESSORS, _THREADS, _BLOCKS,
-/// _SHARED_BYTES, _MEMORY_BYTES, _LATE.
+/// _SHARED_BYTES, _MEMORY_BYTES, _LATE, _ANY_ORDER.
 struct settings {
     unsigned long long seed = 1;
     lane_order lanes = lane_order::drawn;
     warp_order warps = warp_order::drawn;
     unsigned passes_per_switch = 0;              // on average
-    unsigned long long most_steps = 1000000000;  // switches while the host waits once
+    unsigned long long most_steps = 1000000000;  // switches of a grid
     unsigned long long most_stalled = 30000000;  // switches without progress
     unsigned multiprocessors = 2;
     unsigned threads = 2048;                     // of a multiprocessor
     unsigned blocks = 32;                        // likewise
     std::size_t shared_bytes = 228 * 1024;       // likewise
     std::size_t memory_bytes = std::size_t{1} << 30;
-    bool blocks_start_late = true;               // some, and in any order
+    bool blocks_start_late = true;               // some, though there is room
+    bool blocks_in_any_order = false;            // else those with lower numbers first, as GPUs do and CUDA does not promise
 };
 settings& current_settings();
 /// In one line, as variables of the environment.
