@@ -250,6 +250,7 @@ protected:
         const std::uint32_t depth = (task_info & info::depth_mask) + 1;
         const bool is_short = is_sole_owner(task_info) && (task_info & info::traced) == 0 && depth <= engine().nesting_depth;
         if (!is_short || choice.width == info::on_block || !is_for_board(choice.width, blocks)) return false;
+        count_withheld_children();
         board_view board;
         const arena_index place = take_piece_at_hand();
         if (place == 0) return false;

@@ -55,9 +55,8 @@ struct board_view {
     }
 };
 
-/// A grid with so many blocks. False if the board is full.
+/// A grid with so many blocks, by who withholds no children (count.cuh). False if the board is full.
 __device__ inline bool post(arena_index details, std::uint32_t width, std::uint32_t blocks, board_view& board) {
-    count_withheld_children();
     const board_word fresh(details, width, blocks);
 #pragma unroll
     for (unsigned place = 0; place < board_places; ++place) {
@@ -92,6 +91,7 @@ __device__ inline void end_search() {
 __device__ __noinline__ inline bool push_wide(wide_task task) {
     const std::uint32_t width = task.info & info::width_mask;
     if (task.details != 0 && is_for_board(width, task.last)) {
+        count_withheld_children();
         board_view board;
         const std::uint32_t kept = min(grain_of(width), task.last - 1);
         if (post(task.details, width, task.last - kept, board)) task.last = kept;

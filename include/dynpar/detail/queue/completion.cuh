@@ -26,9 +26,7 @@ __device__ inline void flush_deferred() {
 
 /// The same for who is about to take away from a counter by itself: see rule 2 in count.cuh. Returns that are withheld stay so.
 __device__ inline void flush_children() {
-    const bool children = this_warp().deferred > 0;
-    __syncwarp();  // all have read it before one writes it
-    if (children) flush_deferred();
+    if (this_warp().deferred > 0) flush_deferred();  // which nobody changes before all have come there
 }
 
 /// All lanes together: adds to a record's count, now or later (count.cuh).

@@ -22,10 +22,9 @@ __device__ inline void check_deadline() {
     if (begun_at != 0 && device_nanoseconds() - begun_at > engine().deadline_nanoseconds) stop_run(deadline_passed);
 }
 
-/// One lane of a warp that has much to do: whether the run is over. The others of its worker block hear of it.
-__device__ inline bool hear_of_stop(unsigned stop) {
+/// One lane that has read whether the run is to stop: tells the others of its worker block.
+__device__ inline void tell_of_stop(unsigned stop) {
     if (stop != not_stopped) put_in_block(this_block().gang.over, static_cast<unsigned>(run_was_stopped));
-    return stop != not_stopped;
 }
 
 /// One lane of a warp, where it hears of the end of a run that was stopped: what it was at.

@@ -1,6 +1,7 @@
 // Queue engine: the grid that a run begins with. Every worker block begins with a share of it: by a stack or by the board it would come
-// microseconds later, and there is nothing else to do yet. Shares go by the order in which worker blocks begin. Some may not begin before
-// others end, where another kernel is in their place; so who has nothing to do takes a share that is left.
+// microseconds later, and there is nothing else to do yet. Some may not begin before others end, where another kernel is in their place; so
+// shares go by the order in which they begin, and who has nothing to do takes one that is left. The first one begins before the others, as
+// blocks of a grid do that have a lower number.
 #pragma once
 
 #include <cstddef>
@@ -67,7 +68,7 @@ __device__ inline first_places make_first_grid(const first_grid& first, const vo
     return {details, record};
 }
 
-/// One thread of another worker block than the first to begin: waits until the grid has a record, which its blocks count on.
+/// One thread of another worker block than the first: waits until the grid has a record, which its blocks count on.
 __device__ inline first_places wait_for_first_grid() {
     unsigned long long bits = 0;
     do {
@@ -75,7 +76,7 @@ __device__ inline first_places wait_for_first_grid() {
     } while (bits == 0 && !run_stopped());
     return {static_cast<arena_index>(bits >> 32), static_cast<arena_index>(bits)};
 }
-/// One thread of the first worker block to begin, behind all that it has written and seen others write.
+/// One thread of the first worker block, behind all that it has written and seen others write.
 __device__ inline void show_first_grid(first_places places) {
     const unsigned long long bits = static_cast<unsigned long long>(places.details) << 32 | places.record;
     store_release(engine().control->first_places, bits);
@@ -84,6 +85,13 @@ __device__ inline void show_first_grid(first_places places) {
 /// Blocks in a share of the first grid.
 __device__ inline std::uint32_t first_share_size(std::uint32_t blocks, std::uint32_t width) {
     return fair_share(blocks, width, blockDim.x / warp_size);
+}
+
+/// A warp of a worker block that begins: the number of its share, in the first lane. The answer is on its way while the worker block begins.
+__device__ inline unsigned number_of_first_share(const engine_view& view, const wide_task& task) {
+    const bool is_only_one = first_share_size(task.last, task.info & info::width_mask) >= task.last;
+    if (blockIdx.x == 0 || is_only_one || lane_rank() != 0) return blockIdx.x;
+    return 1 + atomicAdd(&view.control->first_shares, 1u);
 }
 
 /// One lane: blocks of the first grid that are nobody's share, from that one on.
@@ -104,7 +112,8 @@ __device__ __noinline__ inline bool take_first_share() {
     if (shares == 0) return false;
     const unsigned long long bits = load_acquire(engine().control->first_places);
     if (bits == 0) return false;
-    const std::uint32_t number = look(engine().control->first_shares) < shares ? atomicAdd(&engine().control->first_shares, 1u) : shares;
+    std::uint32_t number = 1 + look(engine().control->first_shares);
+    if (number < shares) number = 1 + atomicAdd(&engine().control->first_shares, 1u);
     if (number >= shares) {
         put_in_block(gang.first_shares, 0u);
         return false;
@@ -128,7 +137,8 @@ __device__ inline void begin_first_grid(std::uint32_t word, unsigned number, con
     const std::uint32_t blocks = task.last;
     const std::uint32_t each = first_share_size(blocks, width);
     number = __shfl_sync(all_lanes, number, 0);
-    const auto begin = static_cast<std::uint32_t>(min(static_cast<std::uint64_t>(number) * each, static_cast<std::uint64_t>(blocks)));
+    const std::uint64_t before = number < gridDim.x ? static_cast<std::uint64_t>(number) * each : blocks;  // else all are taken
+    const auto begin = static_cast<std::uint32_t>(min(before, static_cast<std::uint64_t>(blocks)));
     const std::uint32_t end = begin + min(each, blocks - begin);
     first_places places{0, 0};
     if (begin < end) {
@@ -151,14 +161,14 @@ __device__ inline void begin_first_grid(std::uint32_t word, unsigned number, con
         }
     }
     if (lane == 0) {
-        const std::uint64_t shared_out = static_cast<std::uint64_t>(gridDim.x) * each;
-        const std::uint32_t shares = shared_out < blocks ? gridDim.x : (blocks + each - 1) / each;
+        const std::uint64_t all_shares = static_cast<std::uint64_t>(gridDim.x) * each;
+        const std::uint32_t shares = all_shares < blocks ? gridDim.x : (blocks + each - 1) / each;
         put_in_block(gang.first_shares, shares > 1 ? shares : 0u);
         __threadfence_block();
         put_in_block(gang.share_lock, 0u);
         if (number == 0 && places.details != 0 && end < blocks) {
             show_first_grid(places);
-            if (shared_out < blocks) offer_rest_of_first_grid(places.details, width, static_cast<std::uint32_t>(shared_out));
+            if (all_shares < blocks) offer_rest_of_first_grid(places.details, width, static_cast<std::uint32_t>(all_shares));
         }
     }
     __syncwarp();

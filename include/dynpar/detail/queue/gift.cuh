@@ -46,6 +46,12 @@ __device__ inline bool is_block_gift(std::uint32_t turn) { return turn == empty_
 __device__ inline bool gift_is_there() { return is_gift(look_at_slot()); }
 __device__ inline bool block_gift_is_there() { return is_block_gift(look_at_block_slot()); }
 
+template <class Task>
+__device__ __noinline__ void accept_spilling(const Task& given) {
+    Task task;
+    copy_fresh_task(task, given);
+    if (!push_spilled(task)) stop_run(no_memory);
+}
 /// All lanes together: tasks of a gift, put on the stack, or where that has no room, among the spilled ones.
 template <class Task>
 __device__ inline void accept_tasks(const ring_slot& gift, std::uint32_t count) {
@@ -58,9 +64,7 @@ __device__ inline void accept_tasks(const ring_slot& gift, std::uint32_t count) 
         if (fits) {
             copy_fresh_task(slot<Task>(top + lane), given);
         } else {
-            Task task;
-            copy_fresh_task(task, given);
-            if (!push_spilled(task)) stop_run(no_memory);
+            accept_spilling(given);
         }
     }
     __syncwarp();
@@ -125,7 +129,7 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_gift() {
 // may just now wait for a slot itself, one that holds a gift for this warp. So who waits takes in its own.
 
 /// All lanes together: false if the run is over meanwhile.
-__device__ inline bool wait_until_empty(const ring_slot& gift, unsigned long long number) {
+__device__ __noinline__ inline bool wait_until_empty(const ring_slot& gift, unsigned long long number) {
     while (true) {
         bool empty = false, over = false, there = false;
         if (lane_rank() == 0) {
@@ -139,7 +143,7 @@ __device__ inline bool wait_until_empty(const ring_slot& gift, unsigned long lon
     }
 }
 /// The same for a worker block, by its agent, without its lock.
-__device__ inline bool wait_until_block_slot_is_empty(const ring_slot& gift, unsigned long long number) {
+__device__ __noinline__ inline bool wait_until_block_slot_is_empty(const ring_slot& gift, unsigned long long number) {
     while (true) {
         bool empty = false, over = false;
         if (lane_rank() == 0) {

@@ -547,6 +547,7 @@ private:
 
     cudaError_t wait_until_complete(pending_run& run) {
         if (!run.complete_) return cudaSuccess;
+        if (!progress_ && !trace_) return cudaEventSynchronize(run.complete_.get());
         if (cudaEventQuery(run.complete_.get()) == cudaErrorNotReady) {
             static_cast<void>(cudaGetLastError());  // it is no error of whoever asks next
             if (progress_) show_progress(run);

@@ -115,7 +115,7 @@ __device__ inline void finish_run() {
             if (board_word(board[place]).left() > 0) ++abandoned;
         }
         result.abandoned = abandoned;
-        result.at_stop = {look(control.at_stop.searching), look(control.at_stop.running), look(control.at_stop.waits), gifts};
+        if (stopped) result.at_stop = {look(control.at_stop.searching), look(control.at_stop.running), look(control.at_stop.waits), gifts};
         result.stopped = stop;
         if (device_trace* const trace = engine().trace; trace != nullptr) {
             result.traced = look(trace->wanted);
@@ -161,7 +161,7 @@ __device__ inline void finish_run() {
     control.deepest_wait = 0;
     control.grids = 0;
     control.abandoned = 0;
-    control.at_stop = {};
+    if (stopped) control.at_stop = {};
     control.begun_at = 0;
     control.begun_count = 0;
     control.trace_batches = 0;
@@ -238,8 +238,7 @@ template <class Kernel, class... Args>
 __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
     resident_grid(const __grid_constant__ engine_view view, const __grid_constant__ first_grid first,
                   const __grid_constant__ payload_of<Kernel, Args...> payload) {
-    unsigned share = 0;
-    if (is_last_warp() && lane_rank() == 0) share = atomicAdd(&view.control->first_shares, 1u);  // on its way while the worker block begins
+    const unsigned share = is_last_warp() ? number_of_first_share(view, first.details.task) : 0;
     begin_worker_block(view, kernel_name<Kernel>());
     if (is_last_warp()) {
         begin_first_grid(word_of_first_details<Kernel, Args...>(first, payload), share, first, &payload, kernel_name<Kernel>());

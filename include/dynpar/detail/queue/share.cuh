@@ -169,7 +169,7 @@ __device__ __noinline__ inline bool fill_share(unsigned place, board_word seen) 
         check_deadline();
         const unsigned stop = look(engine().control->stop);  // on its way together with the next
         const board_word found = take_posted(place, wanted);
-        hear_of_stop(stop);
+        tell_of_stop(stop);
         filled = found.left() > 0;
         if (filled) {
             constexpr unsigned details_word = offsetof(wide_task, details) / sizeof(unsigned);

@@ -122,7 +122,7 @@ struct run_control {
     unsigned long long free_batches;                          // of free grid records
     alignas(128) unsigned stream_lock;
     unsigned long long first_places;                          // see first_grid.cuh
-    unsigned first_shares;                                    // of the first grid that were taken, or asked for in vain
+    unsigned first_shares;                                    // of the first grid that were taken but for the first, or asked for in vain
     unsigned blocks_left;                                     // worker blocks that have ended, in the end
     unsigned deepest;
     unsigned deepest_wait;                                    // plus one

@@ -85,6 +85,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
             point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
             point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
         }
+        __syncwarp();
         flush_children();
         if (lane_rank() == 0) {
             if (of_share) return_to_share(false);  // first: what is out must not be of a grid that is complete

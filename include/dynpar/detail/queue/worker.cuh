@@ -148,6 +148,18 @@ __device__ DYNPAR_NOINLINE inline bool is_wanted_in_wait(int depth) {
     return block_task_wanted(depth) || gift_is_there() || (threadIdx.x == 0 && block_gift_is_there());
 }
 
+/// All lanes of a warp that has much to do: whether the run is over.
+__device__ __noinline__ inline bool hears_of_stop() {
+    unsigned stop = not_stopped;
+    if (lane_rank() == 0) {
+        check_deadline();
+        stop = look(engine().control->stop);
+        tell_of_stop(stop);
+        if (stop != not_stopped) count_at_stop(&stopped_workers::running);
+    }
+    return __shfl_sync(all_lanes, stop, 0) != not_stopped;
+}
+
 /// What a warp does for the whole of a run. Not inlined, so that it is compiled once and not for every kernel that the host runs.
 __device__ __noinline__ inline void work() {
     // Looking for hungry warps costs a trip to the second-level cache. At first all are hungry, so there are as many looks as steps. Tasks
@@ -155,7 +167,9 @@ __device__ __noinline__ inline void work() {
     constexpr unsigned share_every = 8;
     constexpr unsigned first_steps = 64;
     constexpr unsigned many_cycles = 1 << 15;
-    unsigned shared_at = cycles_now();
+    constexpr unsigned very_many_cycles = 1 << 18;  // some 130 microseconds
+    unsigned shared_at = __shfl_sync(all_lanes, cycles_now(), 0);  // one clock for all: they decide by it whether they go the same way
+    unsigned stop_seen_at = shared_at;
     if (!find_work(naps_at_first)) return;  // nothing lies on a stack when a run begins
     for (unsigned steps = 1;; ++steps) {
         if (!step<false>()) {
@@ -163,17 +177,15 @@ __device__ __noinline__ inline void work() {
             if (this_warp().wide_top != this_warp().wide_bottom) share();  // before this one has something to do for long
             continue;
         }
-        if (steps < first_steps || steps % share_every == 0 || __any_sync(all_lanes, cycles_now() - shared_at > many_cycles)) {
-            shared_at = cycles_now();
-            unsigned stop = 0;
-            if (lane_rank() == 0) {
-                check_deadline();
-                stop = look(engine().control->stop);  // on its way while there is something else to do
-            }
+        const bool has_wide = this_warp().wide_top != this_warp().wide_bottom;
+        if (steps < first_steps || steps % share_every == 0 || (has_wide && __any_sync(all_lanes, cycles_now() - shared_at > many_cycles))) {
+            shared_at = __shfl_sync(all_lanes, cycles_now(), 0);
             exchange_block_tasks();
             share();
-            if (lane_rank() == 0 && hear_of_stop(stop)) count_at_stop(&stopped_workers::running);
-            if (__shfl_sync(all_lanes, stop, 0) != 0) return;
+            if (shared_at - stop_seen_at > very_many_cycles) {
+                stop_seen_at = shared_at;
+                if (hears_of_stop()) return;
+            }
         }
     }
 }
