@@ -882,7 +882,11 @@ bool is_shared(const void* place) {
     const auto* byte = static_cast<const unsigned char*>(place);
     return byte >= current->shared_memory && byte < current->shared_memory + current->of_block->grid->what.shared_bytes;
 }
-std::size_t place_in_stack(const void* place) { return reinterpret_cast<std::uintptr_t>(place) / stack_scale; }
+std::size_t place_in_stack(const void* place) {
+    constexpr std::size_t top = std::size_t{1} << 24;  // the same for every thread
+    const unsigned char* const end = current->stack + stack_bytes;
+    return top - static_cast<std::size_t>(end - static_cast<const unsigned char*>(place)) / stack_scale;
+}
 void let_device_run() {
     static_cast<void>(run_device([] { return false; }, 200));
 }
