@@ -356,6 +356,7 @@ private:
         if (!a_block_has_ended_) return;
         a_block_has_ended_ = false;
         stalled_since_ = steps_;
+        starved_ = last_ = nullptr;  // perhaps of a block that is gone
         for (auto at = live_blocks_.begin(); at != live_blocks_.end();) {
             block& b = **at;
             if (b.ended != b.threads) {

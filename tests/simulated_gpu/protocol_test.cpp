@@ -1,0 +1,261 @@
+// Small programs that the queue engine once hung on, or ran wrong, each on worker blocks of several sizes.
+#include <dynpar/dynpar.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace {
+
+using u64 = unsigned long long;
+
+dynpar::queue_engine engine_of(unsigned block_threads, unsigned worker_blocks) {
+    dynpar::queue_options options;
+    options.block_threads = block_threads;
+    options.worker_blocks = worker_blocks;
+    options.memory_bytes = std::size_t{64} << 20;
+    return dynpar::queue_engine(options);
+}
+
+template <class T>
+dynpar::buffer<T> filled(const dynpar::queue_engine& engine, std::size_t count, T value) {
+    dynpar::buffer<T> result = engine.make_buffer<T>(count);
+    const std::vector<T> values(count, value);
+    result.copy_from(values.data());
+    return result;
+}
+
+struct engine_size {
+    unsigned block_threads, worker_blocks;
+};
+constexpr engine_size sizes[] = {{32, 1}, {32, 3}, {64, 2}, {128, 1}};
+
+/// Counts blocks.
+struct count_one {
+    static constexpr const char* name = "count_one";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* count) const {
+        if (block.thread_rank() == 0) dynpar::atomic_add(count, u64{1});
+    }
+};
+
+// ---- Levels that fork without a join, above leaves that join
+
+struct look_back {
+    static constexpr const char* name = "look_back";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block&, const u64* counts, u64* seen) const {
+        seen[0] = counts[0];
+        seen[1] = counts[1];
+    }
+};
+
+struct fork_level {
+    static constexpr const char* name = "fork_level";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* counts, unsigned levels, bool is_root) const {
+        if (levels == 1) {
+            block.launch(count_one{}, dynpar::shape(1, 1), counts);
+            block.then(count_one{}, dynpar::shape(1, 1), counts + 1);
+            return;
+        }
+        for (unsigned i = 0; i < 3; ++i) block.launch(*this, dynpar::shape(1, 1), counts, levels - 1, false);
+        if (is_root) block.then(look_back{}, dynpar::shape(1, 1), static_cast<const u64*>(counts), counts + 2);
+    }
+};
+
+TEST_CASE("a continuation sees all of a recursion whose leaves join and whose levels do not") {
+    for (const engine_size& size : sizes) {
+        auto engine = engine_of(size.block_threads, size.worker_blocks);
+        u64 leaves = 1;
+        for (unsigned levels = 1; levels < 7; ++levels, leaves *= 3) {
+            CAPTURE(size.block_threads);
+            CAPTURE(size.worker_blocks);
+            CAPTURE(levels);
+            auto counts = filled(engine, 4, u64{0});
+            engine.run(fork_level{}, dynpar::shape(1, 1), counts.data(), levels, true);
+            const std::vector<u64> found = counts.to_vector();
+            CHECK(found[0] == leaves);
+            CHECK(found[1] == leaves);
+            if (levels > 1) CHECK(found[2] == leaves);
+            if (levels > 1) CHECK(found[3] == leaves);
+        }
+    }
+}
+
+// ---- A wait, and launches of several widths after it
+
+struct launch_after_wait {
+    static constexpr const char* name = "launch_after_wait";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* count) const {
+        const bool first = block.thread_rank() == 0;
+        if (first) block.launch(count_one{}, dynpar::shape(1, 1), count);
+        if (block.wait() != dynpar::status::success || !first) return;
+        for (int i = 0; i < 3; ++i) block.launch(count_one{}, dynpar::shape(1, 1), count);
+        block.launch(count_one{}, dynpar::shape(2, 2), count);
+    }
+};
+
+TEST_CASE("a block may launch grids of several widths after it has waited") {
+    for (const engine_size& size : sizes) {
+        auto engine = engine_of(size.block_threads, size.worker_blocks);
+        for (const unsigned threads : {1u, 7u, 32u, size.block_threads}) {
+            CAPTURE(size.block_threads);
+            CAPTURE(size.worker_blocks);
+            CAPTURE(threads);
+            auto count = filled(engine, 1, u64{0});
+            engine.run(launch_after_wait{}, dynpar::shape(1, threads), count.data());
+            CHECK(count.to_vector()[0] == 6);
+        }
+    }
+}
+
+// ---- More wide tasks than stacks hold
+
+struct mark {
+    static constexpr const char* name = "mark";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* runs, unsigned number) const {
+        if (block.thread_rank() == 0) dynpar::atomic_add(&runs[number], 1u);
+    }
+};
+
+struct fan_out {
+    static constexpr const char* name = "fan_out";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* runs, unsigned each, unsigned width) const {
+        for (unsigned i = 0; i < each; ++i) {
+            block.launch(mark{}, dynpar::shape(1, width), runs, block.thread_rank() * each + i);
+        }
+    }
+};
+
+TEST_CASE("of very many grids that a block launches each runs once") {
+    for (const engine_size& size : sizes) {
+        auto engine = engine_of(size.block_threads, size.worker_blocks);
+        for (const unsigned width : {1u, 32u, size.block_threads}) {
+            CAPTURE(size.block_threads);
+            CAPTURE(size.worker_blocks);
+            CAPTURE(width);
+            const unsigned each = 1600 / size.block_threads;
+            auto runs = filled(engine, size.block_threads * each, 0u);
+            const dynpar::report report = engine.run(fan_out{}, dynpar::shape(1, size.block_threads), runs.data(), each, width);
+            CHECK(report.grids == size.block_threads * each + 1);
+            unsigned not_once = 0;
+            for (const unsigned n : runs.to_vector()) not_once += n != 1;
+            CHECK(not_once == 0);
+        }
+    }
+}
+
+// ---- Children of a few blocks each, level after level
+
+struct job {
+    u64* blocks_run;
+    unsigned children, most_blocks;
+};
+
+DYNPAR_FUNCTION inline unsigned mixed(unsigned x) {
+    x = (x ^ x >> 16) * 0x7feb352du;
+    x = (x ^ x >> 15) * 0x846ca68bu;
+    return x ^ x >> 16;
+}
+/// Most have few.
+DYNPAR_FUNCTION inline unsigned blocks_of(const job& j, unsigned child) {
+    const unsigned drawn = mixed(child * 2654435761u + 1);
+    unsigned most = j.most_blocks;
+    for (unsigned k = drawn & 15; k != 0 && most > 1; --k) most = most / 2 + 1;
+    return most <= 1 ? 1 : 1 + (drawn >> 8) % most;
+}
+
+struct count_block {
+    static constexpr const char* name = "count_block";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const job* j, unsigned) const {
+        if (block.thread_rank() == 0) dynpar::atomic_add(j->blocks_run, u64{1});
+    }
+};
+
+struct search_level {
+    static constexpr const char* name = "search_level";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const job* work, unsigned left) const {
+        const job j = *work;
+        const unsigned stride = block.num_blocks() * block.num_threads();
+        for (unsigned i = block.block_rank() * block.num_threads() + block.thread_rank(); i < j.children; i += stride) {
+            block.launch(count_block{}, dynpar::shape(blocks_of(j, i), dynpar::at_most(256)), work, i);
+        }
+        if (left > 1 && block.block_rank() == 0 && block.thread_rank() == 0) {
+            block.then(*this, dynpar::shape(block.num_blocks(), dynpar::at_most(256)), work, left - 1);
+        }
+    }
+};
+
+TEST_CASE("children of several blocks each, level after level, all run") {
+    for (const engine_size& size : sizes) {
+        auto engine = engine_of(size.block_threads, size.worker_blocks);
+        for (const unsigned most_blocks : {4u, 64u}) {
+            CAPTURE(size.block_threads);
+            CAPTURE(size.worker_blocks);
+            CAPTURE(most_blocks);
+            constexpr unsigned children = 300, levels = 2;
+            auto count = filled(engine, 1, u64{0});
+            auto work = filled(engine, 1, job{count.data(), children, most_blocks});
+            const job j{nullptr, children, most_blocks};
+            u64 expected = 0;
+            for (unsigned i = 0; i < children; ++i) expected += blocks_of(j, i);
+            engine.run(search_level{}, dynpar::shape((children + 31) / 32, dynpar::at_most(256)), static_cast<const job*>(work.data()),
+                       levels);
+            CHECK(count.to_vector()[0] == expected * levels);
+        }
+    }
+}
+
+// ---- Two engines at a time
+
+struct wait_tree {
+    static constexpr const char* name = "wait_tree";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* count, unsigned levels) const {
+        if (block.thread_rank() == 0) dynpar::atomic_add(count, u64{1});
+        if (levels == 0) return;
+        if (block.thread_rank() == 0) {
+            for (int i = 0; i < 2; ++i) block.launch(*this, dynpar::shape(2, levels % 2 == 0 ? 1 : block.num_threads()), count, levels - 1);
+        }
+        if (levels % 3 == 0) static_cast<void>(block.wait());
+    }
+};
+
+/// Restores what a test changes.
+struct other_settings {
+    const simulated_gpu::settings before = simulated_gpu::current_settings();
+    ~other_settings() {
+        const unsigned long long seed = simulated_gpu::current_settings().seed;
+        simulated_gpu::current_settings() = before;
+        simulated_gpu::current_settings().seed = seed;
+    }
+};
+
+TEST_CASE("two engines run side by side, also where not all worker blocks of both fit at a time") {
+    for (const unsigned blocks_that_fit : {4u, 3u, 2u, 1u}) {
+        CAPTURE(blocks_that_fit);
+        const other_settings changed;
+        simulated_gpu::current_settings().multiprocessors = 1;
+        simulated_gpu::current_settings().blocks = blocks_that_fit;
+        auto one = engine_of(64, 2), other = engine_of(64, 2);
+        auto counts = filled(one, 2, u64{0});
+        cudaStream_t stream = nullptr;
+        REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+        auto first = one.enqueue(stream, wait_tree{}, dynpar::shape(4, 40), counts.data(), 4u);
+        auto second = other.enqueue(nullptr, wait_tree{}, dynpar::shape(4, 40), counts.data() + 1, 4u);
+        second.wait();
+        first.wait();
+        REQUIRE(cudaStreamDestroy(stream) == cudaSuccess);
+        const u64 expected = 4 * (1 + 4 * (1 + 4 * (1 + 4 * (1 + 4))));
+        CHECK(counts.to_vector()[0] == expected);
+        CHECK(counts.to_vector()[1] == expected);
+    }
+}
+
+}  // namespace
