@@ -285,6 +285,8 @@ inline T atomicCAS(T* place, std::common_type_t<T> expected, std::common_type_t<
 inline void __syncwarp(unsigned mask = 0xffffffffu, SIMULATED_GPU_CALLER) {
     ::simulated_gpu::meet_lanes(mask, 0, ::simulated_gpu::collective::sync, SIMULATED_GPU_HERE);
 }
+/// The lanes that are together: they are not in step, so each is by itself.
+inline unsigned __activemask() { return 1u << threadIdx.x % 32; }
 inline unsigned __ballot_sync(unsigned mask, bool says, SIMULATED_GPU_CALLER) {
     return ::simulated_gpu::ballot(mask, says, SIMULATED_GPU_HERE);
 }

@@ -47,10 +47,12 @@ __device__ inline void note_first_kernel(text kernel) {
     noted.next = 1;
 }
 
-/// The first time on this worker block, as far as it remembers. `these`: the lanes that belong to the block.
-__device__ __noinline__ inline void note_begin_on_worker_block(text kernel, unsigned depth, unsigned these) {
+/// The first time on this worker block, as far as it remembers. Other warps write down what is known meanwhile, so some lanes of a warp may
+/// know of the kernel already, and not come here: one speaks for those that do.
+__device__ __noinline__ inline void note_begin_on_worker_block(text kernel, unsigned depth) {
     noted_kernels& noted = this_block().gang.noted;
-    if (lane_rank() == 0) {
+    const unsigned these = __activemask();
+    if (lane_rank() == static_cast<unsigned>(__ffs(static_cast<int>(these))) - 1) {
         const unsigned key = noted_kernels::key(kernel);
         unsigned place = 0;
         while (place < noted_kernels::capacity && look_in_block(noted.names[place]) != key) ++place;
@@ -68,18 +70,17 @@ __device__ __noinline__ inline void note_begin_on_worker_block(text kernel, unsi
 
 /// All threads of a warp that belong to the block. Of the first warp that comes with it none goes on, perhaps to break, before the host can
 /// know of it.
-__device__ inline void note_begin(text kernel, unsigned depth, unsigned threads_here) {
+__device__ inline void note_begin(text kernel, unsigned depth) {
     noted_kernels& noted = this_block().gang.noted;
-    const unsigned these = threads_here >= warp_size ? all_lanes : (1u << threads_here) - 1;
     depth = min(depth, 63u);  // deeper ones share the last bit
-    bool is_noted = false;
 #pragma unroll
     for (unsigned place = 0; place < noted_kernels::capacity; ++place) {
-        is_noted = is_noted || (look_in_block(noted.names[place]) == noted_kernels::key(kernel) &&
-                                (look_in_block(noted.depths[place][depth / 32]) >> depth % 32 & 1) != 0);
+        if (look_in_block(noted.names[place]) == noted_kernels::key(kernel) &&
+            (look_in_block(noted.depths[place][depth / 32]) >> depth % 32 & 1) != 0) {
+            return;
+        }
     }
-    if (__all_sync(these, is_noted)) return;  // by a vote: other warps write meanwhile, and the lanes must go the same way
-    note_begin_on_worker_block(kernel, depth, these);
+    note_begin_on_worker_block(kernel, depth);
 }
 
 }  // namespace queue

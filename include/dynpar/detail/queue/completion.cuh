@@ -24,9 +24,10 @@ __device__ inline void flush_deferred() {
     __syncwarp();
 }
 
+__device__ __noinline__ inline void flush_children_now() { flush_deferred(); }
 /// The same for who is about to take away from a counter by itself: see rule 2 in count.cuh. Returns that are withheld stay so.
 __device__ inline void flush_children() {
-    if (this_warp().deferred > 0) flush_deferred();  // which nobody changes before all have come there
+    if (this_warp().deferred > 0) flush_children_now();  // which nobody changes before all have come there
 }
 
 /// All lanes together: adds to a record's count, now or later (count.cuh).

@@ -49,8 +49,7 @@ struct entry_points {
     static __device__ std::uint32_t wide(std::uint32_t rank, bool on_warp) {
         const wide_task& task = on_warp ? this_warp().current : this_block().gang.current;
         wide_block block(task, rank, on_warp ? lane_rank() : threadIdx.x, kernel_name<Kernel>());
-        const unsigned first_of_warp = on_warp ? 0 : threadIdx.x / warp_size * warp_size;
-        note_begin(kernel_name<Kernel>(), block.depth(), block.num_threads() - first_of_warp);
+        note_begin(kernel_name<Kernel>(), block.depth());
         enter(block, task);
         return block.outcome().launched;
     }

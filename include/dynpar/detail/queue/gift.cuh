@@ -91,6 +91,15 @@ __device__ inline void accept_gift() {
     __syncwarp();
 }
 
+/// One lane, under the lock: where the stack has no room.
+__device__ __noinline__ inline void accept_block_gift_spilling(const ring_slot& gift, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+        wide_task task;
+        copy_fresh_task(task, reinterpret_cast<const wide_task*>(gift.tasks)[i]);
+        if (!push_block_task(task)) stop_run(no_memory);
+    }
+}
+
 /// The agent: takes in block tasks that have come. False if none have.
 __device__ DYNPAR_NOINLINE inline bool accept_block_gift() {
     gang_state& gang = this_block().gang;
@@ -109,12 +118,8 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_gift() {
             if (lane < count) copy_fresh_task(block_task_slot(top + lane), reinterpret_cast<wide_task*>(gift.tasks)[lane]);
             __syncwarp();
             if (lane == 0) put_in_block(gang.top, top + count);
-        } else if (lane == 0) {  // somebody may wait for it
-            for (std::uint32_t i = 0; i < count; ++i) {
-                wide_task task;
-                copy_fresh_task(task, reinterpret_cast<wide_task*>(gift.tasks)[i]);
-                if (!push_block_task(task)) stop_run(no_memory);
-            }
+        } else if (lane == 0) {
+            accept_block_gift_spilling(gift, count);  // somebody may wait for it
         }
     });
     if (lane == 0) {

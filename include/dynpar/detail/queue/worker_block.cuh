@@ -181,18 +181,19 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
     const unsigned count = blockDim.x / warp_size;
     const unsigned rank = threadIdx.x / warp_size;
     warp_state& mine = this_warp();
-    sync_block();  // all have put their last task on their stacks
-    unsigned from = 0;
-    while (from + 1 < count && warps[from].wide_top - warps[from].wide_bottom < 2) ++from;
-    const std::uint32_t bottom = warps[from].wide_bottom;
-    const std::uint32_t tasks = warps[from].wide_top - bottom;
-    std::uint32_t room = wide_stack_capacity;
-    for (unsigned other = 0; other < count; ++other) {
-        if (other != from) room = min(room, wide_stack_capacity - (warps[other].wide_top - warps[other].wide_bottom));
+    std::uint32_t bottom = 0, tasks = 0;  // of the warp with this lane's number
+    if (lane_rank() < count) {
+        bottom = warps[lane_rank()].wide_bottom;
+        tasks = warps[lane_rank()].wide_top - bottom;
     }
-    const std::uint32_t given = min(tasks - (tasks + count - 1) / count, room * (count - 1));  // the oldest, to the others in turns
+    const unsigned with_several = __ballot_sync(all_lanes, tasks > 1);
     sync_block();  // all have read the counters: from here on each changes its own
-    if (given == 0) return;
+    if (with_several == 0) return;
+    const unsigned from = static_cast<unsigned>(__ffs(static_cast<int>(with_several))) - 1;
+    const std::uint32_t room = wide_stack_capacity - __reduce_max_sync(all_lanes, lane_rank() != from ? tasks : 0);
+    bottom = __shfl_sync(all_lanes, bottom, from);
+    tasks = __shfl_sync(all_lanes, tasks, from);
+    const std::uint32_t given = min(tasks - (tasks + count - 1) / count, room * (count - 1));  // the oldest, to the others in turns
     if (rank != from) {
         wide_task* const slots = engine().wide_stacks + (static_cast<std::size_t>(worker_rank()) - rank + from) * wide_stack_capacity;
         const unsigned turn = (rank + count - from) % count - 1;  // among those who take
