@@ -19,10 +19,23 @@ inline constexpr unsigned all_lanes = 0xffffffffu;
 inline constexpr unsigned unit_bytes = 64;                // of the arena
 inline constexpr unsigned size_classes = 27;              // of pieces of the arena: 64 bytes, doubled 26 times: 4 GiB
 inline constexpr unsigned sublists = 64;                  // of free pieces of one size: warps that share one list wait for each other
-inline constexpr unsigned lane_stack_capacity = 2048;     // tasks of a warp's stack; a power of two; more than that spills
-inline constexpr unsigned wide_stack_capacity = 512;
-inline constexpr unsigned stack_reserve = 256;            // places that a round finds free on the wide stack
-inline constexpr unsigned block_stack_capacity = 512;     // of a worker block's stack; what goes beyond spills
+// Tests of what happens where stacks are full make these small: powers of two, and the reserve half of the wide stack at most.
+#if !defined(DYNPAR_QUEUE_LANE_STACK)
+#define DYNPAR_QUEUE_LANE_STACK 2048
+#endif
+#if !defined(DYNPAR_QUEUE_WIDE_STACK)
+#define DYNPAR_QUEUE_WIDE_STACK 512
+#endif
+#if !defined(DYNPAR_QUEUE_STACK_RESERVE)
+#define DYNPAR_QUEUE_STACK_RESERVE 256
+#endif
+#if !defined(DYNPAR_QUEUE_BLOCK_STACK)
+#define DYNPAR_QUEUE_BLOCK_STACK 512
+#endif
+inline constexpr unsigned lane_stack_capacity = DYNPAR_QUEUE_LANE_STACK;    // tasks of a warp's stack; more than that spills
+inline constexpr unsigned wide_stack_capacity = DYNPAR_QUEUE_WIDE_STACK;
+inline constexpr unsigned stack_reserve = DYNPAR_QUEUE_STACK_RESERVE;       // places that a round finds free on the wide stack
+inline constexpr unsigned block_stack_capacity = DYNPAR_QUEUE_BLOCK_STACK;  // of a worker block's stack; what goes beyond spills
 inline constexpr unsigned records_kept = 2048;            // free grid records that a warp keeps at hand at most
 inline constexpr unsigned pieces_kept = 64;               // free pieces of 256 bytes, likewise
 inline constexpr unsigned record_batch = 511;             // grid records that warps exchange at a time
