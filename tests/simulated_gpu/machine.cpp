@@ -29,6 +29,7 @@ constexpr std::size_t stack_bytes = std::size_t{4} << 20;
 constexpr std::size_t guard_bytes = 4096;
 constexpr std::size_t stack_scale = 32;           // what a frame takes here, by what it takes on a GPU
 constexpr unsigned nanoseconds_of_pass = 10;
+constexpr unsigned long long steps_until_fair = 5000000;
 constexpr unsigned passes_of_slice = 20000;       // after which the host looks what there is to do
 
 /// xorshift64*.
@@ -186,7 +187,9 @@ public:
     void sleep(unsigned nanoseconds) {
         if (current == nullptr) return;
         warp& w = *current->of_warp;
-        if (w.ready == 1u << current->lane) w.sleeps_until = clock_ + 1 + nanoseconds / nanoseconds_of_pass;
+        // As long as the others take for what they do meanwhile on a GPU, all at the same time; and lanes there are nearly in step.
+        const unsigned passes = nanoseconds / nanoseconds_of_pass * (lanes_ == lane_order::in_step ? 1 : 8);
+        if (w.ready == 1u << current->lane) w.sleeps_until = clock_ + 1 + passes * runnable_.size();
         w.in_a_row += 8;
         if (warps_ == warp_order::priorities) w.priority = next_lowest_--;
         clock_ += static_cast<unsigned>(quantum_ - passes_left);
@@ -485,22 +488,28 @@ private:
         changes_at_ = clock_;
     }
 
+    /// Warps that must come together, and come and go, may never do so where turns are unfair for ever: no GPU is that.
+    void be_fair() {
+        if (current_settings().warps == warp_order::drawn) warps_ = warp_order::uniform;
+        if (current_settings().lanes == lane_order::drawn) lanes_ = lane_order::in_step;
+    }
+
     /// Null: the host.
     thread* choose() {
-        ++steps_;
+        if (++steps_ - grid_begun_at_ == steps_until_fair) be_fair();
         quantum_ = static_cast<int>(1 + random_.below(2 * passes_per_switch_ - 1));
         passes_left = quantum_;
         if (clock_ >= host_attends_at_ && current != nullptr) return nullptr;
         warp* chosen = nullptr;
         for (unsigned tries = 0; chosen == nullptr; ++tries) {
             warp* const candidate = choose_warp();
-            if (tries < 16 && runnable_.size() > 1) {
+            if (tries < 256 && runnable_.size() > 1) {
                 if (candidate->sleeps_until > clock_) {
-                    clock_ += 2;
+                    clock_ += 16;
                     if (warps_ == warp_order::priorities) candidate->priority = next_lowest_--;
                     continue;
                 }
-                if (candidate == starved_) continue;
+                if (candidate == starved_ && tries < 16) continue;
             }
             chosen = candidate;
         }
