@@ -125,7 +125,11 @@ struct alignas(64) chunk_header {
     arena_index next;
     std::uint32_t count;
 };
-inline constexpr unsigned chunk_class = 8;  // 16 KiB
+// Of a chunk, which must fit on an empty stack: 16 KiB, less only in tests with small stacks.
+#if !defined(DYNPAR_QUEUE_CHUNK_CLASS)
+#define DYNPAR_QUEUE_CHUNK_CLASS 8
+#endif
+inline constexpr unsigned chunk_class = DYNPAR_QUEUE_CHUNK_CLASS;
 template <class Task>
 inline constexpr std::uint32_t chunk_tasks = ((unit_bytes << chunk_class) - sizeof(chunk_header)) / sizeof(Task);
 template <class Task>
