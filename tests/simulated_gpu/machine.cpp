@@ -30,7 +30,7 @@ constexpr std::size_t guard_bytes = 4096;
 constexpr std::size_t stack_scale = 32;           // what a frame takes here, by what it takes on a GPU
 constexpr unsigned nanoseconds_of_pass = 10;
 constexpr unsigned long long steps_until_fair = 5000000;
-constexpr unsigned passes_of_slice = 20000;       // after which the host looks what there is to do
+constexpr unsigned steps_of_slice = 5000;         // after which the host looks what there is to do
 
 /// xorshift64*.
 struct random_numbers {
@@ -163,7 +163,7 @@ public:
                 if (live_blocks_.empty()) fail("a block does not fit on a multiprocessor");
                 fail("every thread waits for another");
             }
-            host_attends_at_ = clock_ + passes_of_slice;
+            host_attends_at_ = steps_ + (most_steps != 0 ? std::min<unsigned long long>(most_steps, steps_of_slice) : steps_of_slice);
             go_on(choose());
             if (failed_thread_ != nullptr) print_failure();
             end_blocks();
@@ -180,19 +180,19 @@ public:
             passes_left = 1 << 30;
             return;
         }
-        clock_ += static_cast<unsigned>(quantum_ - std::min(passes_left, quantum_));
+        count_passes();
         go_on(choose());
     }
 
     void sleep(unsigned nanoseconds) {
         if (current == nullptr) return;
         warp& w = *current->of_warp;
-        // As long as the others take for what they do meanwhile on a GPU, all at the same time; and lanes there are nearly in step.
-        const unsigned passes = nanoseconds / nanoseconds_of_pass * (lanes_ == lane_order::in_step ? 1 : 8);
+        // As long as the others take for what they do meanwhile on a GPU: all at the same time, and the lanes of a warp as one.
+        const unsigned passes = nanoseconds / nanoseconds_of_pass * (lanes_ == lane_order::in_step ? 1 : lanes_of_warp);
         if (w.ready == 1u << current->lane) w.sleeps_until = clock_ + 1 + passes * runnable_.size();
         w.in_a_row += 8;
         if (warps_ == warp_order::priorities) w.priority = next_lowest_--;
-        clock_ += static_cast<unsigned>(quantum_ - passes_left);
+        count_passes();
         go_on(choose());
     }
 
@@ -253,7 +253,7 @@ public:
     }
 
     unsigned long long clock() const {
-        return current == nullptr ? clock_ : clock_ + static_cast<unsigned>(quantum_ - std::max(passes_left, 0));
+        return counts_passes() ? clock_ + static_cast<unsigned>(quantum_ - std::max(passes_left, 0)) : clock_;
     }
     void host_looks_at_clock() { ++clock_; }
 
@@ -433,6 +433,12 @@ private:
         std::abort();
     }
 
+    /// Time goes on by what a thread has done since it was chosen. Where lanes are in step it is the first one's that counts.
+    bool counts_passes() const { return current != nullptr && (lanes_ != lane_order::in_step || current->lane == 0); }
+    void count_passes() {
+        if (counts_passes()) clock_ += static_cast<unsigned>(quantum_ - std::min(passes_left, quantum_));
+    }
+
     /// Not of the warp's other lanes: those that are in `lanes` and were not.
     void make_ready(warp& w, unsigned lanes) {
         if (lanes == 0) return;
@@ -453,7 +459,7 @@ private:
 
     void block_current() {
         take_out(*current->of_warp, 1u << current->lane);
-        clock_ += static_cast<unsigned>(quantum_ - std::max(passes_left, 0));
+        count_passes();
         go_on(runnable_.empty() ? nullptr : choose());
     }
 
@@ -490,6 +496,7 @@ private:
 
     /// Warps that must come together, and come and go, may never do so where turns are unfair for ever: no GPU is that.
     void be_fair() {
+        starved_ = nullptr;
         if (current_settings().warps == warp_order::drawn) warps_ = warp_order::uniform;
         if (current_settings().lanes == lane_order::drawn) lanes_ = lane_order::in_step;
     }
@@ -499,7 +506,7 @@ private:
         if (++steps_ - grid_begun_at_ == steps_until_fair) be_fair();
         quantum_ = static_cast<int>(1 + random_.below(2 * passes_per_switch_ - 1));
         passes_left = quantum_;
-        if (clock_ >= host_attends_at_ && current != nullptr) return nullptr;
+        if (steps_ >= host_attends_at_ && current != nullptr) return nullptr;
         warp* chosen = nullptr;
         for (unsigned tries = 0; chosen == nullptr; ++tries) {
             warp* const candidate = choose_warp();
@@ -636,7 +643,7 @@ private:
     int quantum_ = 1;
     unsigned long long clock_ = 1;            // passes of may_switch()
     unsigned long long steps_ = 0;            // switches
-    unsigned long long host_attends_at_ = 0;
+    unsigned long long host_attends_at_ = 0;  // in steps
     unsigned long long grid_begun_at_ = 0;    // in steps, the youngest
     unsigned long long stalled_since_ = 0;    // in steps
     unsigned long long progress_ = 0;

@@ -190,7 +190,7 @@ struct settings {
     unsigned threads = 2048;                     // of a multiprocessor
     unsigned blocks = 32;                        // likewise
     std::size_t shared_bytes = 228 * 1024;       // likewise
-    std::size_t memory_bytes = std::size_t{1} << 30;
+    std::size_t memory_bytes = std::size_t{8} << 30;  // reserved, not used
     bool blocks_start_late = true;               // some, though there is room
     bool blocks_in_any_order = false;            // else those with lower numbers first, as GPUs do and CUDA does not promise
 };
