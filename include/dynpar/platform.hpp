@@ -9,6 +9,15 @@
 #define DYNPAR_FUNCTION
 #endif
 
+// A function that a kernel calls and that lacks the mark is an error from here on. By itself nvcc gives a warning, and compiles the kernel
+// as if it did nothing. (20015 is a constexpr function whose value is not known to the compiler.) Code that only ever runs on the host
+// says so with `#pragma nv_exec_check_disable` before the function that it is in.
+#if defined(__NVCC__)
+#pragma nv_diag_error 20011
+#pragma nv_diag_error 20014
+#pragma nv_diag_error 20015
+#endif
+
 /// DYNPAR_HAS_DEVICE_LAUNCH is 1 where device code may launch kernels: nvcc with relocatable device code (`-rdc=true`) or
 /// extensible whole program mode (`-ewp`). The device runtime engine and the device side of launch.cuh need it.
 #if defined(__CUDACC_RDC__) || defined(__CUDACC_EWP__)

@@ -214,19 +214,31 @@ template <class Kernel, class... Args>
 inline constexpr unsigned payload_bytes =
     is_sent<Kernel> || sizeof...(Args) != 0 ? static_cast<unsigned>(sizeof(payload_of<Kernel, Args...>)) : 0u;
 
+#if defined(__CUDACC__)
+
+/// Calls a kernel. For the device alone: from a function of both sides nvcc lets a kernel be called that is the host's, and makes an empty
+/// one of it, with no more than a warning, which it does not give in system headers. From here it is an error, which names this function.
+template <class Kernel, class Block, class... Args>
+__device__ __forceinline__ void mark_the_kernel_and_all_that_it_calls_with_DYNPAR_FUNCTION(const Kernel& kernel, Block& block,
+                                                                                         const Args&... args) {
+    kernel(block, args...);
+}
+
 template <class Kernel, class Block, class... Unpacked>
-DYNPAR_FUNCTION void call(const Kernel& kernel, Block& block, const argument_pack<>&, const Unpacked&... unpacked) {
-    kernel(block, unpacked...);
+__device__ void call(const Kernel& kernel, Block& block, const argument_pack<>&, const Unpacked&... unpacked) {
+    mark_the_kernel_and_all_that_it_calls_with_DYNPAR_FUNCTION(kernel, block, unpacked...);
 }
 template <class Kernel, class Block, class Last, class... Unpacked>
-DYNPAR_FUNCTION void call(const Kernel& kernel, Block& block, const argument_pack<Last>& pack, const Unpacked&... unpacked) {
-    kernel(block, unpacked..., pack.first);
+__device__ void call(const Kernel& kernel, Block& block, const argument_pack<Last>& pack, const Unpacked&... unpacked) {
+    mark_the_kernel_and_all_that_it_calls_with_DYNPAR_FUNCTION(kernel, block, unpacked..., pack.first);
 }
 template <class Kernel, class Block, class First, class Second, class... Rest, class... Unpacked>
-DYNPAR_FUNCTION void call(const Kernel& kernel, Block& block, const argument_pack<First, Second, Rest...>& pack,
-                          const Unpacked&... unpacked) {
+__device__ void call(const Kernel& kernel, Block& block, const argument_pack<First, Second, Rest...>& pack,
+                     const Unpacked&... unpacked) {
     call(kernel, block, pack.rest, unpacked..., pack.first);
 }
+
+#endif
 
 }  // namespace queue
 }  // namespace detail
