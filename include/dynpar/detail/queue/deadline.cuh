@@ -27,6 +27,14 @@ __device__ inline void tell_of_stop(unsigned stop) {
     if (stop != not_stopped) put_in_block(this_block().gang.over, static_cast<unsigned>(run_was_stopped));
 }
 
+/// One lane where there is much to do: whether the run is over, with a look at the clock and at device memory.
+__device__ __noinline__ inline bool is_to_stop() {
+    check_deadline();
+    const unsigned stop = look(engine().control->stop);
+    tell_of_stop(stop);
+    return stop != not_stopped;
+}
+
 /// One lane of a warp, where it hears of the end of a run that was stopped: what it was at.
 __device__ __noinline__ inline void count_at_stop(unsigned stopped_workers::*what) { atomicAdd(&(engine().control->at_stop.*what), 1u); }
 

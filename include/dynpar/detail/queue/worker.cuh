@@ -150,14 +150,12 @@ __device__ DYNPAR_NOINLINE inline bool is_wanted_in_wait(int depth) {
 
 /// All lanes of a warp that has much to do: whether the run is over.
 __device__ __noinline__ inline bool hears_of_stop() {
-    unsigned stop = not_stopped;
+    bool stops = false;
     if (lane_rank() == 0) {
-        check_deadline();
-        stop = look(engine().control->stop);
-        tell_of_stop(stop);
-        if (stop != not_stopped) count_at_stop(&stopped_workers::running);
+        stops = is_to_stop();
+        if (stops) count_at_stop(&stopped_workers::running);
     }
-    return __shfl_sync(all_lanes, stop, 0) != not_stopped;
+    return __shfl_sync(all_lanes, stops, 0);
 }
 
 /// What a warp does for the whole of a run. Not inlined, so that it is compiled once and not for every kernel that the host runs.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "completion.cuh"
+#include "deadline.cuh"
 #include "frame.cuh"
 #include "gift.cuh"
 #include "meeting.cuh"
@@ -213,15 +214,19 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
 /// left here. Coming together costs more than most tasks; but what the tasks launch for single warps must not pile up.
 __device__ DYNPAR_NOINLINE inline void run_on_block() {
     constexpr unsigned most_in_a_row = 64;
-    constexpr unsigned most_cycles = 1 << 19;  // a fourth of a millisecond: then it is time to look whether the run is over
+    constexpr unsigned very_many_cycles = 1 << 18;
     constexpr std::uint32_t most_piled_up = 32;
     const warp_state& warp = this_warp();
-    const unsigned begun = cycles_now();
+    unsigned stop_seen_at = cycles_now();
     for (unsigned in_a_row = 1;; ++in_a_row) {
         run_candidate();
         const std::uint32_t piled_up = warp.lane_top - warp.lane_bottom + warp.wide_top - warp.wide_bottom;
         const bool waits = warp.depth >= 0;
-        bool leaves = in_a_row == most_in_a_row || waits || piled_up > most_piled_up || cycles_now() - begun > most_cycles;
+        bool leaves = in_a_row == most_in_a_row || waits || piled_up > most_piled_up;
+        if (threadIdx.x == 0 && cycles_now() - stop_seen_at > very_many_cycles) {
+            stop_seen_at = cycles_now();
+            leaves = leaves || is_to_stop();
+        }
         if (threadIdx.x == 0 && !leaves) {
             choose_candidate_here(-1);
             if (look_in_block(this_block().gang.has_candidate) == 0 && fill_share_for_block()) choose_candidate(-1);
