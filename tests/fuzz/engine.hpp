@@ -36,16 +36,18 @@ inline bool has_device() {
     return cudaGetDeviceCount(&devices) == cudaSuccess && devices != 0;
 }
 inline void copy_in(void* there, const void* host, std::size_t bytes) {
-    dynpar::check(cudaMemcpy(there, host, bytes, cudaMemcpyHostToDevice), "copying a random program to the device");
+    dynpar::check(cudaMemcpyAsync(there, host, bytes, cudaMemcpyHostToDevice, cudaStreamPerThread), "copying a random program to the device");
 }
 inline void copy_out(void* host, const void* there, std::size_t bytes) {
-    dynpar::check(cudaMemcpy(host, there, bytes, cudaMemcpyDeviceToHost), "copying results of a random program to the host");
+    dynpar::check(cudaMemcpyAsync(host, there, bytes, cudaMemcpyDeviceToHost, cudaStreamPerThread),
+                  "copying results of a random program to the host");
+    dynpar::check(cudaStreamSynchronize(cudaStreamPerThread), "copying results of a random program to the host");
 }
 inline void clear(void* there, std::size_t bytes) {
-    dynpar::check(cudaMemset(there, 0, bytes), "clearing the counts of a random program");
+    dynpar::check(cudaMemsetAsync(there, 0, bytes, cudaStreamPerThread), "clearing the counts of a random program");
 }
-/// Copies from pageable memory may still be on their way when cudaMemcpy returns, and engines' streams do not wait for others.
-inline void finish_copies() { dynpar::check(cudaStreamSynchronize(nullptr), "copying a random program to the device"); }
+/// Engines' streams do not wait for others. Each thread has a stream of its own: the default one all would wait for.
+inline void finish_copies() { dynpar::check(cudaStreamSynchronize(cudaStreamPerThread), "copying a random program to the device"); }
 #endif
 
 inline engine_traits traits_of_engine() {
