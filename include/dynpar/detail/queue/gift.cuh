@@ -297,6 +297,7 @@ __device__ DYNPAR_NOINLINE inline bool share_block_tasks() {
             }
             __syncwarp();
             if (lane == 0) {
+                if (count == 0) atomicAdd(&engine().control->empty_gifts, 1u);
                 gift.count = count;
                 store_release(gift.turn, empty_turn(number) + 1);
             }

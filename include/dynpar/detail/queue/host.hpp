@@ -351,6 +351,7 @@ public:
     void launched(pending_run& run, cudaStream_t stream, cudaError_t code) {
         if (code != cudaSuccess) {
             static_cast<void>(cudaGetLastError());  // it is told here
+            if (locks_) static_cast<void>(cudaMemsetAsync(&control_->lock, 0, sizeof(control_->lock), stream));  // nobody else gives it back
             throw cuda_error(code, "launch of the resident grid for " + run.kernel_, DYNPAR_HERE);
         }
         if (run.captured_) return;

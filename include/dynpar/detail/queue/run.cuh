@@ -84,11 +84,13 @@ __device__ inline void finish_run() {
     // Read at one go: loads that wait for each other, and a look at host memory, would take longer than all the rest.
     const unsigned stop = look(control.stop);
     const unsigned begun_count = look(control.begun_count);
+    const unsigned empty_gifts = look(control.empty_gifts);
     const unsigned long long failed_calls = look(failures.failed_calls);
     const bool stopped = stop != not_stopped;
     unsigned long long given[2] = {0, 0};
     unsigned gifts = 0;
-    if (stopped) {  // gifts may lie in their slots
+    const bool slots_may_be_full = stopped || empty_gifts != 0;
+    if (slots_may_be_full) {
         for (unsigned i = threadIdx.x; i <= engine().ring_mask; i += blockDim.x) {
             gifts += take_away_gift(engine().warp_slots[i]) + take_away_gift(engine().block_slots[i]);
         }
@@ -161,14 +163,17 @@ __device__ inline void finish_run() {
     control.deepest_wait = 0;
     control.grids = 0;
     control.abandoned = 0;
-    if (stopped) control.at_stop = {};
+    if (slots_may_be_full) {
+        control.at_stop = {};
+        control.empty_gifts = 0;
+    }
     control.begun_at = 0;
     control.begun_count = 0;
     control.trace_batches = 0;
     ring_counters* const rings[2] = {&control.warp_ring, &control.block_ring};
 #pragma unroll
     for (unsigned i = 0; i < 2; ++i) {
-        if (stopped) given[i] = 0;
+        if (slots_may_be_full) given[i] = 0;
         rings[i]->given = given[i];
         rings[i]->hungry = 0;
         rings[i]->tickets = given[i];  // tickets that were never served count as not taken
