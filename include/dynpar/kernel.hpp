@@ -73,13 +73,16 @@ DYNPAR_FUNCTION constexpr unsigned most_threads() {
 
 /// Stops the compilation with a sentence if `Kernel` cannot be launched with these arguments on blocks of type `Block`.
 /// Kernel and arguments are copied bit by bit into the launch (a grid in GPU memory knows no constructors), so both must be
-/// trivially copyable.
+/// trivially copyable; and no place that they are copied to is aligned to more than 16 bytes on every engine.
 template <class Block, class Kernel, class... Args>
 DYNPAR_FUNCTION constexpr void check_kernel() {
     static_assert(std::is_trivially_copyable_v<Kernel>,
                   "dynpar: a kernel must be a trivially copyable function object: a launch copies its bytes");
     static_assert((std::is_trivially_copyable_v<Args> && ...),
                   "dynpar: every kernel argument must be trivially copyable: a launch copies its bytes. Pass a pointer instead");
+    static_assert(alignof(Kernel) <= 16 && ((alignof(Args) <= 16) && ...),
+                  "dynpar: a kernel and its arguments may be aligned to 16 bytes at most: a launch copies their bytes to where no more "
+                  "is sure. Pass a pointer instead");
     static_assert(std::is_invocable_v<const Kernel&, Block&, Args...>,
                   "dynpar: the kernel cannot be called with these arguments. Its call operator must be const, take the block by "
                   "reference first, and then parameters that the given arguments convert to");

@@ -45,7 +45,8 @@ inline constexpr unsigned block_threads = 1024;                ///< threads in a
 inline constexpr unsigned block_threads_z = 64;                ///< threads along z
 inline constexpr unsigned grid_blocks_x = 2147483647;          ///< blocks along x
 inline constexpr unsigned grid_blocks_yz = 65535;              ///< blocks along y and along z
-inline constexpr unsigned long long grid_blocks = 0xffffffff;  ///< blocks in all: dynpar's own bound, a rank has 32 bits
+// A rank has 32 bits, and so has the count of what is not complete: the blocks of a grid, and the children that they launch.
+inline constexpr unsigned long long grid_blocks = 2147483647;  ///< blocks in all: dynpar's own bound
 inline constexpr unsigned shared_bytes = 227 * 1024;           ///< shared memory of a block (compute capability 9.0)
 }  // namespace bounds
 

@@ -2,6 +2,7 @@
 #include "engine_under_test.hpp"
 
 #include <algorithm>
+#include <utility>
 
 using namespace conformance;
 
@@ -324,7 +325,8 @@ TEST_CASE("C8: an impossible shape is refused with invalid_configuration, and no
     auto engine = make_engine();
     const dynpar::shape impossible[] = {
         {0, 32}, {1, 0}, {1, 1025}, {1, {1, 1, 65}}, {1, {33, 32}}, {{1, 65536}, 1}, {-1, 32}, {1, -1}, {1, 32, 232449},
-        {1ull << 40, 32}, {{65536, 65535, 2}, 1}};
+        {1ull << 40, 32}, {{65536, 65535, 2}, 1}, {{32769, 65535}, 1}};
+    CHECK(check(dynpar::shape({32768, 65535}, 1)) == dynpar::status::success);
     for (const dynpar::shape& s : impossible) {
         const std::string text = to_string(s);
         CAPTURE(text);
@@ -347,6 +349,60 @@ TEST_CASE("C8: an impossible shape is refused with invalid_configuration, and no
         CHECK(only_failure(report).status == dynpar::status::invalid_configuration);
         CHECK_THROWS_AS(engine.run(count_one{}, s, counter.data()), dynpar::launch_error);
         CHECK(counter.to_vector()[0] == 0);
+    }
+}
+
+/// A launch or continuation that breaks the rules that it is told to.
+struct break_rules {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, bool bad_pointer, bool bad_shape, bool no_stream, bool as_continuation,
+                                    unsigned* counter, int* result) const {
+        unsigned local = 0;
+        unsigned* const place = bad_pointer ? &local : counter;
+        const dynpar::shape s = bad_shape ? dynpar::shape(1, 1025) : dynpar::shape(1, 1);
+        dynpar::status told;
+        if (as_continuation) {
+            told = block.then(count_one{}, s, place);
+        } else if (no_stream) {
+            auto stream = block.make_stream();
+            auto holds_it_now = std::move(stream);
+            told = block.launch(stream, count_one{}, s, place);
+        } else {
+            told = block.launch(count_one{}, s, place);
+        }
+        *result = static_cast<int>(told) + static_cast<int>(local);
+    }
+};
+
+TEST_CASE("C8: where several rules are broken at once, every engine names the same one") {
+    dynpar::limits no_children;
+    no_children.nesting_depth = 0;
+    auto engine = make_engine(), flat_engine = make_engine(no_children);
+    for (unsigned broken = 0; broken < 32; ++broken) {
+        const bool bad_pointer = broken & 1, too_deep = broken & 2, bad_shape = broken & 4, no_stream = broken & 8,
+                   as_continuation = broken & 16;
+        if (as_continuation && (too_deep || no_stream)) continue;  // it is no deeper, and in no stream
+        CAPTURE(bad_pointer);
+        CAPTURE(too_deep);
+        CAPTURE(bad_shape);
+        CAPTURE(no_stream);
+        CAPTURE(as_continuation);
+        const dynpar::status expected = bad_pointer ? dynpar::status::invalid_pointer
+                                        : too_deep  ? dynpar::status::nesting_depth_exceeded
+                                        : bad_shape ? dynpar::status::invalid_configuration
+                                        : no_stream ? dynpar::status::launch_failed
+                                                    : dynpar::status::success;
+        auto counter = filled(engine, 1, 0u);
+        auto result = filled(engine, 1, -1);
+        const dynpar::report report =
+            (too_deep ? flat_engine : engine)
+                .try_run(break_rules{}, dynpar::shape(1, 1), bad_pointer, bad_shape, no_stream, as_continuation, counter.data(),
+                         result.data());
+        CHECK(result.to_vector()[0] == static_cast<int>(expected));
+        const bool runs = expected == dynpar::status::success;
+        CHECK(counter.to_vector()[0] == (runs ? 1 : 0));
+        CHECK(report.lost_launches == (runs ? 0 : 1));
+        if (!runs) CHECK(only_failure(report).status == expected);
     }
 }
 

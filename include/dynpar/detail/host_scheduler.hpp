@@ -53,12 +53,16 @@ public:
 
     // ---- what a block asks for ----
 
+    /// What is wrong with a launch that the scheduler does not see itself.
+    struct flaws {
+        bool bad_pointer = false;  // one that `points_into_block`, among the arguments
+        bool no_stream = false;    // a stream was given, and is none
+    };
     template <class Closure>
     status launch(host_block_state& from, const std::shared_ptr<host_stream_state>& stream, const host_kernel& kernel,
-                  const Closure& closure, const shape& s);
+                  const Closure& closure, const shape& s, flaws f);
     template <class Closure>
-    status then(host_block_state& from, const host_kernel& kernel, const Closure& closure, const shape& s);
-    status refuse_pointer(operation o, host_block_state& from, const host_kernel& kernel, const shape& s);
+    status then(host_block_state& from, const host_kernel& kernel, const Closure& closure, const shape& s, flaws f);
     bool points_into_block(const host_block_state& block, const volatile void* pointer) const;
     void sync(host_block_state& block);
     status wait(host_block_state& block, host_thread_memory& thread);
@@ -77,12 +81,13 @@ private:
     };
 
     // -- grids
+    static constexpr std::size_t grid_alignment = 16;  // what kernels and their arguments may want: see check_kernel
     template <class Closure>
     host_grid* make_grid(const host_kernel& kernel, const Closure& closure, const shape& s, unsigned depth);
     template <class Closure>
     host_grid* try_make_grid(operation o, const host_kernel& kernel, const Closure& closure, const shape& s, unsigned depth);
     void destroy(host_grid* grid);
-    status allowed(const host_kernel& kernel, const shape& s, unsigned depth) const;
+    status allowed(const host_kernel& kernel, const shape& s, unsigned depth, flaws f) const;
     void make_ready(host_grid* grid);
     void advance(std::shared_ptr<host_stream_state> first);
     static void drop(const std::shared_ptr<host_stream_state>& stream);
@@ -143,11 +148,9 @@ private:
 
 template <class Closure>
 host_grid* host_scheduler::make_grid(const host_kernel& kernel, const Closure& closure, const shape& s, unsigned depth) {
-    static_assert(alignof(Closure) <= alignof(std::max_align_t), "dynpar: over-aligned kernel arguments");
-    constexpr std::size_t record_bytes = (sizeof(host_grid) + alignof(std::max_align_t) - 1) / alignof(std::max_align_t) *
-                                         alignof(std::max_align_t);
+    constexpr std::size_t record_bytes = (sizeof(host_grid) + grid_alignment - 1) / grid_alignment * grid_alignment;
     constexpr std::size_t bytes = record_bytes + sizeof(Closure);
-    auto* memory = static_cast<std::byte*>(memory_.allocate(bytes, alignof(std::max_align_t)));
+    auto* memory = static_cast<std::byte*>(memory_.allocate(bytes, grid_alignment));
     auto* grid = new (memory) host_grid;
     grid->closure = new (memory + record_bytes) Closure(closure);
     grid->bytes = bytes;
@@ -185,22 +188,25 @@ inline void host_scheduler::destroy(host_grid* grid) {
     const std::size_t bytes = grid->bytes;
     live_bytes_ -= bytes;
     grid->~host_grid();
-    memory_.deallocate(grid, bytes, alignof(std::max_align_t));
+    memory_.deallocate(grid, bytes, grid_alignment);
 }
 
-inline status host_scheduler::allowed(const host_kernel& kernel, const shape& s, unsigned depth) const {
-    if (check(s, kernel.most_threads) != status::success) return status::invalid_configuration;
+/// In the order of C8, which is the same on every engine.
+inline status host_scheduler::allowed(const host_kernel& kernel, const shape& s, unsigned depth, flaws f) const {
+    if (f.bad_pointer) return status::invalid_pointer;
     if (depth > nesting_depth_) return status::nesting_depth_exceeded;
+    if (check(s, kernel.most_threads) != status::success) return status::invalid_configuration;
+    if (f.no_stream) return status::launch_failed;
     if (pending_ >= pending_limit_) return status::pending_launches_exceeded;
     return status::success;
 }
 
 template <class Closure>
 status host_scheduler::launch(host_block_state& from, const std::shared_ptr<host_stream_state>& stream,
-                              const host_kernel& kernel, const Closure& closure, const shape& s) {
+                              const host_kernel& kernel, const Closure& closure, const shape& s, flaws f) {
     if (cancelled_) return status::launch_failed;
     const unsigned depth = from.grid->depth + 1;
-    if (const status why = allowed(kernel, s, depth); why != status::success) {
+    if (const status why = allowed(kernel, s, depth, f); why != status::success) {
         fail(operation::launch, kernel, depth, s, why);
         trace_launch(operation::launch, kernel, s, from.grid, why, stream.get());
         return why;
@@ -227,10 +233,11 @@ status host_scheduler::launch(host_block_state& from, const std::shared_ptr<host
 }
 
 template <class Closure>
-status host_scheduler::then(host_block_state& from, const host_kernel& kernel, const Closure& closure, const shape& s) {
+status host_scheduler::then(host_block_state& from, const host_kernel& kernel, const Closure& closure, const shape& s,
+                            flaws f) {
     if (cancelled_) return status::launch_failed;
     host_grid* continued = from.grid;
-    if (const status why = allowed(kernel, s, continued->depth); why != status::success) {
+    if (const status why = allowed(kernel, s, continued->depth, f); why != status::success) {
         fail(operation::then, kernel, continued->depth, s, why);
         trace_launch(operation::then, kernel, s, continued, why);
         return why;
@@ -247,14 +254,6 @@ status host_scheduler::then(host_block_state& from, const host_kernel& kernel, c
                                               : continued->last_continuation->next_continuation) = grid;
     continued->last_continuation = grid;
     return status::success;
-}
-
-/// A pointer among the arguments that `points_into_block`.
-inline status host_scheduler::refuse_pointer(operation o, host_block_state& from, const host_kernel& kernel, const shape& s) {
-    const unsigned depth = o == operation::then ? from.grid->depth : from.grid->depth + 1;
-    fail(o, kernel, depth, s, status::invalid_pointer);
-    trace_launch(o, kernel, s, from.grid, status::invalid_pointer);
-    return status::invalid_pointer;
 }
 
 /// Whether a pointer leads into memory that ends with the thread that is running, or with its block.

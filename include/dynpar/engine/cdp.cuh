@@ -301,7 +301,7 @@ public:
     DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
         check_kernel<basic_cdp_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
-        return launch_grid(operation::launch, device::detail::fire_and_forget_stream(), grid_record::none, kernel, s, args...);
+        return launch_grid(operation::launch, device::detail::fire_and_forget_stream(), grid_record::none, true, kernel, s, args...);
 #else
         return exists_on_host<Kernel, Args...>();
 #endif
@@ -311,10 +311,8 @@ public:
     DYNPAR_FUNCTION status launch(const stream_type& stream, Kernel kernel, const shape& s, Args... args) {
         check_kernel<basic_cdp_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
-        if (stream.block_ == nullptr) {
-            return lost(operation::launch, status::launch_failed, cudaErrorInvalidResourceHandle, kernel_name<Kernel>(), s);
-        }
-        return launch_grid(operation::launch, stream.handle_, stream.number(), kernel, s, args...);
+        const bool is_stream = stream.block_ != nullptr;
+        return launch_grid(operation::launch, stream.handle_, stream.number(), is_stream, kernel, s, args...);
 #else
         return exists_on_host<Kernel, Args...>();
 #endif
@@ -327,7 +325,7 @@ public:
 #if DYNPAR_OLD_DEVICE_RUNTIME
         return lost(operation::then, status::not_supported, cudaErrorNotSupported, kernel_name<Kernel>(), s);
 #else
-        return launch_grid(operation::then, device::detail::tail_launch_stream(), grid_record::none, kernel, s, args...);
+        return launch_grid(operation::then, device::detail::tail_launch_stream(), grid_record::none, true, kernel, s, args...);
 #endif
 #else
         return exists_on_host<Kernel, Args...>();
@@ -482,19 +480,24 @@ private:
     }
 
     template <class Kernel, class... Args>
-    __device__ status launch_grid(operation o, cudaStream_t stream, unsigned stream_number, const Kernel& kernel, const shape& s,
-                                  const Args&... args) {
+    __device__ status launch_grid(operation o, cudaStream_t stream, unsigned stream_number, bool is_stream, const Kernel& kernel,
+                                  const shape& s, const Args&... args) {
         const unsigned depth = o == operation::then ? grid_.depth : grid_.depth + 1;
         status why = status::success;
+        cudaError_t cuda_code = cudaSuccess;
         detail::cdp_grid<Traced> child{};
         child.run = grid_.run;
         child.depth = depth;
-        if (check(s, most_threads<Kernel>()) != status::success) {
-            why = status::invalid_configuration;
-        } else if ((points_into_block(args) || ...)) {
+        // In the order of C8, which is the same on every engine.
+        if ((points_into_block(args) || ...)) {
             why = status::invalid_pointer;
         } else if (depth > grid_.run->nesting_depth) {
             why = status::nesting_depth_exceeded;
+        } else if (check(s, most_threads<Kernel>()) != status::success) {
+            why = status::invalid_configuration;
+        } else if (!is_stream) {
+            why = status::launch_failed;
+            cuda_code = cudaErrorInvalidResourceHandle;
         } else if (s.blocks.count() > 1) {
             child.blocks = static_cast<detail::cdp_blocks*>(malloc(sizeof(detail::cdp_blocks)));
             if (child.blocks == nullptr) {
@@ -512,7 +515,7 @@ private:
             child.id = detail::trace_launch(grid_.run->trace, &launch);
             if (child.blocks != nullptr) detail::trace_memory_taken(*grid_.run->trace, sizeof(detail::cdp_blocks));
         }
-        if (why != status::success) return lost(o, why, cudaSuccess, kernel_name<Kernel>(), s);
+        if (why != status::success) return lost(o, why, cuda_code, kernel_name<Kernel>(), s);
         const cudaError_t code =
             device::detail::try_launch(launch_configuration(s.blocks, s.threads, s.shared_bytes), stream,
                                        &detail::cdp_entry<Traced, Kernel, Args...>, child, kernel, args...);

@@ -135,9 +135,8 @@ public:
     DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
 #if DYNPAR_ON_HOST
-        if ((points_into_block(args) || ...)) return refuse_pointer<Kernel, Args...>(operation::launch, s);
         return state_->scheduler->launch(*state_, nullptr, description<Kernel, Args...>(),
-                                         closure<Kernel, Args...>(kernel, args...), s);
+                                         closure<Kernel, Args...>(kernel, args...), s, {(points_into_block(args) || ...), false});
 #else
         return status::not_supported;
 #endif
@@ -147,9 +146,9 @@ public:
     DYNPAR_FUNCTION status launch(const host_stream& stream, Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
 #if DYNPAR_ON_HOST
-        if ((points_into_block(args) || ...)) return refuse_pointer<Kernel, Args...>(operation::launch, s);
-        return state_->scheduler->launch(*state_, stream.state_.get(), description<Kernel, Args...>(),
-                                         closure<Kernel, Args...>(kernel, args...), s);
+        const std::shared_ptr<detail::host_stream_state> state = stream.state_.get();
+        return state_->scheduler->launch(*state_, state, description<Kernel, Args...>(), closure<Kernel, Args...>(kernel, args...), s,
+                                         {(points_into_block(args) || ...), state == nullptr});
 #else
         return status::not_supported;
 #endif
@@ -159,8 +158,8 @@ public:
     DYNPAR_FUNCTION status then(Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
 #if DYNPAR_ON_HOST
-        if ((points_into_block(args) || ...)) return refuse_pointer<Kernel, Args...>(operation::then, s);
-        return state_->scheduler->then(*state_, description<Kernel, Args...>(), closure<Kernel, Args...>(kernel, args...), s);
+        return state_->scheduler->then(*state_, description<Kernel, Args...>(), closure<Kernel, Args...>(kernel, args...), s,
+                                       {(points_into_block(args) || ...), false});
 #else
         return status::not_supported;
 #endif
@@ -218,11 +217,6 @@ private:
         }
     }
 
-    template <class Kernel, class... Args>
-    status refuse_pointer(operation o, const shape& s) {
-        return state_->scheduler->refuse_pointer(o, *state_, description<Kernel, Args...>(), s);
-    }
-
     template <class T>
     static std::size_t bytes_of(std::size_t count) {
         return count > SIZE_MAX / sizeof(T) ? SIZE_MAX : count * sizeof(T);
@@ -251,7 +245,8 @@ private:
 
 DYNPAR_FUNCTION inline status host_stream::wait(const host_event& event) {
 #if DYNPAR_ON_HOST
-    return scheduler_->wait_event(state_.get(), event.latest_.get());
+    const std::shared_ptr<detail::host_stream_state> state = std::as_const(state_).get();
+    return state != nullptr ? scheduler_->wait_event(state, event.latest_.get()) : status::launch_failed;
 #else
     (void)event;
     return status::not_supported;
@@ -260,7 +255,8 @@ DYNPAR_FUNCTION inline status host_stream::wait(const host_event& event) {
 
 DYNPAR_FUNCTION inline status host_event::record(const host_stream& stream) {
 #if DYNPAR_ON_HOST
-    return stream.scheduler_->record(stream.state_.get(), latest_.get());
+    const std::shared_ptr<detail::host_stream_state> state = stream.state_.get();
+    return state != nullptr ? stream.scheduler_->record(state, latest_.get()) : status::launch_failed;
 #else
     (void)stream;
     return status::not_supported;
