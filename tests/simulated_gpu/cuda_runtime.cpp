@@ -232,16 +232,17 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
     if (const cudaError_t code = cudaMemcpyAsync(to, from, bytes, kind, nullptr); code != cudaSuccess) return code;
     return cudaStreamSynchronize(nullptr);
 }
-cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
+cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
     const turn mine(calls());
     if (simulated_gpu::device_error() != cudaSuccess) return note(simulated_gpu::device_error());
-    stream_of(nullptr).operations.push_back([=] {
+    stream_of(stream).operations.push_back([=] {
         std::memset(memory, value, bytes);
         return true;
     });
     advance_streams();
     return cudaSuccess;
 }
+cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) { return cudaMemsetAsync(memory, value, bytes, nullptr); }
 
 // ---- Streams and events
 

@@ -29,6 +29,7 @@ constexpr std::size_t stack_bytes = std::size_t{4} << 20;
 constexpr std::size_t guard_bytes = 4096;
 constexpr std::size_t stack_scale = 32;           // what a frame takes here, by what it takes on a GPU
 constexpr unsigned nanoseconds_of_pass = 10;
+constexpr unsigned at_a_time = 256;               // threads that a GPU runs while one does a pass here, about
 constexpr unsigned long long steps_until_fair = 5000000;
 constexpr unsigned steps_of_slice = 5000;         // after which the host looks what there is to do
 
@@ -255,7 +256,7 @@ public:
     unsigned long long clock() const {
         return counts_passes() ? clock_ + static_cast<unsigned>(quantum_ - std::max(passes_left, 0)) : clock_;
     }
-    void host_looks_at_clock() { ++clock_; }
+    void host_looks_at_clock() { clock_ += at_a_time; }
 
     [[noreturn]] void break_down(cudaError_t why) {
         error_ = why;
@@ -889,7 +890,7 @@ bool block_barrier_or(bool says) { return the_machine().barrier_or(says); }
 unsigned cycles() { return static_cast<unsigned>(the_machine().clock() * 16); }
 unsigned long long nanoseconds() {
     if (current == nullptr) the_machine().host_looks_at_clock();
-    return the_machine().clock() * nanoseconds_of_pass;
+    return the_machine().clock() * nanoseconds_of_pass / at_a_time;
 }
 unsigned long long grid_number() { return current->of_block->grid->number; }
 unsigned multiprocessor() { return current->of_block->multiprocessor; }
