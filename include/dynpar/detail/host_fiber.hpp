@@ -23,6 +23,7 @@
 #endif
 #endif
 #if defined(DYNPAR_ADDRESS_SANITIZER)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -47,6 +48,7 @@ public:
             errno = why;
             no_stack();
         }
+        forget_frames(memory, total);
         boost::context::stack_context stack;
         stack.size = total;
         stack.sp = static_cast<char*>(memory) + total;
@@ -54,10 +56,22 @@ public:
     }
 
     void deallocate(boost::context::stack_context& stack) {
-        munmap(static_cast<char*>(stack.sp) - stack.size, stack.size);
+        void* const memory = static_cast<char*>(stack.sp) - stack.size;
+        forget_frames(memory, stack.size);
+        munmap(memory, stack.size);
     }
 
 private:
+    /// The last frames of a fiber never return, and AddressSanitizer keeps their marks on these addresses: whoever is given them next (as
+    /// a stack, here, or of a thread, anywhere) would be accused of touching them.
+    static void forget_frames(void* memory, std::size_t bytes) {
+#if defined(DYNPAR_ADDRESS_SANITIZER)
+        __asan_unpoison_memory_region(memory, bytes);
+#else
+        (void)memory, (void)bytes;
+#endif
+    }
+
     [[noreturn]] void no_stack() const {
         throw std::system_error(errno, std::generic_category(),
                                 "dynpar: host engine: no memory mapping left for another thread's stack of " +
