@@ -188,8 +188,10 @@ public:
     void sleep(unsigned nanoseconds) {
         if (current == nullptr) return;
         warp& w = *current->of_warp;
-        // As long as the others take for what they do meanwhile on a GPU: all at the same time, and the lanes of a warp as one.
-        const unsigned passes = nanoseconds / nanoseconds_of_pass * (lanes_ == lane_order::in_step ? 1 : lanes_of_warp);
+        // As long as the others take for what they do meanwhile on a GPU: all at the same time, and the lanes of a warp as one. Who sleeps
+        // looks at device memory then, which takes there many times as long as most of what is a pass here.
+        constexpr unsigned looks = 8;
+        const unsigned passes = looks * nanoseconds / nanoseconds_of_pass * (lanes_ == lane_order::in_step ? 1 : lanes_of_warp);
         if (w.ready == 1u << current->lane) w.sleeps_until = clock_ + 1 + passes * runnable_.size();
         w.in_a_row += 8;
         if (warps_ == warp_order::priorities) w.priority = next_lowest_--;
@@ -513,7 +515,7 @@ private:
             warp* const candidate = choose_warp();
             if (tries < 256 && runnable_.size() > 1) {
                 if (candidate->sleeps_until > clock_) {
-                    clock_ += 16;
+                    clock_ += 64;
                     if (warps_ == warp_order::priorities) candidate->priority = next_lowest_--;
                     continue;
                 }
