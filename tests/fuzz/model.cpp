@@ -241,7 +241,11 @@ private:
                         shared_bytes += 16;
                     }
                     if (s.which == refusal::scratch_memory && s.who == all) s.who = low;
-                    s.expected = static_cast<std::uint32_t>(refused_status(s.which));
+                    // The order in which rules are looked at: C8 of the contract.
+                    const bool too_deep = refused_operation(s.which) == operation::launch && depth + 1 > settings_.nesting_depth;
+                    status why = refused_status(s.which);
+                    if (too_deep && why != status::invalid_pointer) why = status::nesting_depth_exceeded;
+                    s.expected = static_cast<std::uint32_t>(why);
                     break;
                 }
                 case action::record:
@@ -313,7 +317,7 @@ private:
                 const operation o = refused_operation(s.which);
                 const bool launches_one = o == operation::launch || o == operation::then;
                 const std::uint64_t count = calling_blocks * (s.which == refusal::shared_memory ? 1 : s.items);
-                fail(o, refused_status(s.which), launches_one ? refused_kernel(s.which) : self.kernel,
+                fail(o, static_cast<status>(s.expected), launches_one ? refused_kernel(s.which) : self.kernel,
                      o == operation::launch ? depth + 1 : depth, launches_one ? refused_shape(s.which, widest_) : own_shape, count);
                 (launches_one ? refused.launches : refused.others) += count / multiplicity;
             }
