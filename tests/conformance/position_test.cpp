@@ -137,7 +137,7 @@ struct two_arrays {
     }
 };
 
-TEST_CASE("calls of shared() give different, aligned memory, the same to all threads of the block") {
+TEST_CASE("C14: calls of shared() give different, aligned memory, the same to all threads of the block") {
     auto engine = make_engine();
     auto out = filled(engine, 1, 0ull);
     engine.run(two_arrays{}, dynpar::shape(1, 40, 16 + 40 * 8), out.data());
@@ -153,7 +153,7 @@ struct too_much_shared {
     }
 };
 
-TEST_CASE("more shared memory than the shape has: nullptr for all, and one line in the report") {
+TEST_CASE("C14: more shared memory than the shape has: nullptr for all, and one line in the report") {
     auto engine = make_engine();
     auto nulls = filled(engine, 1, 0u);
     const dynpar::report report = engine.try_run(too_much_shared{}, dynpar::shape(2, 40, 64), nulls.data());
@@ -165,6 +165,49 @@ TEST_CASE("more shared memory than the shape has: nullptr for all, and one line 
     CHECK(f.status == dynpar::status::shared_memory_exceeded);
     CHECK(f.kernel == "too_much_shared");
     CHECK(f.count == 2);
+}
+
+struct refused_late {
+    static constexpr const char* name = "refused_late";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned first, unsigned* nulls, bool nests) const {
+        if (block.thread_rank() < first) return;
+        for (int call = 0; call < 3; ++call) {
+            if (block.template shared<char>(call == 1 ? 16 : 17) == nullptr) dynpar::atomic_add(nulls, 1u);
+            if (!nests || call != 0) continue;
+            // What runs on top of the wait must not change what is known of this block.
+            if (block.thread_rank() == first) block.launch(*this, dynpar::shape(1, block.num_threads(), 16), 0u, nulls, false);
+            block.wait();
+        }
+    }
+};
+
+TEST_CASE("C14: a refused shared() is in the report once for each block and call, whichever threads have returned") {
+    auto engine = make_engine();
+    for (const unsigned threads : {1u, 9u, 32u, 40u, 200u}) {
+        for (const unsigned first : {0u, 1u, threads / 2, threads - 1}) {
+            if (first == threads) continue;
+            for (const bool nests : {false, true}) {
+                if (nests && !has_wait) continue;
+                CAPTURE(threads);
+                CAPTURE(first);
+                CAPTURE(nests);
+                auto nulls = filled(engine, 1, 0u);
+                const dynpar::report report =
+                    engine.try_run(refused_late{}, dynpar::shape(5, threads, 16), first, nulls.data(), nests);
+                // Of three calls two are refused, in 5 blocks, and in a child of each.
+                CHECK(nulls.to_vector()[0] == 5 * 2 * (threads - first + (nests ? threads : 0)));
+                CHECK(report.failed_calls == 5 * 2 * (nests ? 2 : 1));
+                CHECK(report.lost_launches == 0);
+                for (const dynpar::failure& f : report.failures) {
+                    CHECK(f.operation == dynpar::operation::shared);
+                    CHECK(f.status == dynpar::status::shared_memory_exceeded);
+                    CHECK(f.kernel == "refused_late");
+                    CHECK(f.count == 10);
+                }
+            }
+        }
+    }
 }
 
 struct stride_sum {

@@ -231,11 +231,9 @@ private:
                     break;
                 case action::refuse: {
                     if (direct) continue;
-                    const bool collective = s.which == refusal::shared_memory;
                     if (s.which == refusal::over_worker && (!engine_.bounds_workers || settings_.block_threads == 0)) {
                         s.which = refusal::too_many_threads;
                     }
-                    if (collective && low != 0) continue;  // who counts is the first thread
                     if (s.which == refusal::shared_pointer) {
                         if (shared_bytes + 16 > engine_.most_shared) continue;
                         shared_bytes += 16;

@@ -18,7 +18,7 @@ template <bool Nested>
 struct frame_guard {
     std::uint32_t lane_base, wide_base;
     arena_index own;
-    unsigned own_accounted, own_continued;
+    unsigned own_accounted, own_continued, refused_shared;
     unsigned char* shared_memory;
     std::uint32_t word;  // of the task that runs below
     unsigned long long begun_at;
@@ -32,6 +32,7 @@ struct frame_guard {
             own = warp.own;
             own_accounted = warp.own_accounted;
             own_continued = warp.own_continued;
+            refused_shared = warp.refused_shared;
             shared_memory = warp.shared_memory;
             if (lane_rank() < task_words) word = word_of(warp.current, lane_rank());
             begun_at = warp.begun_at;
@@ -43,6 +44,7 @@ struct frame_guard {
             warp.own = 0;
             warp.own_accounted = 0;
             warp.own_continued = 0;
+            warp.refused_shared = 0;
         }
         __syncwarp();
     }
@@ -59,6 +61,7 @@ struct frame_guard {
                 warp.own = own;
                 warp.own_accounted = own_accounted;
                 warp.own_continued = own_continued;
+                warp.refused_shared = refused_shared;
                 warp.shared_memory = shared_memory;
             }
             __syncwarp();

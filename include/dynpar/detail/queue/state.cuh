@@ -229,6 +229,7 @@ struct warp_state {
     arena_index own;                     // the wide block's own record, once it needs one
     unsigned own_accounted;              // 1: it counts the block itself and children in streams; 2: and those before a wait()
     unsigned own_continued;              // it has a continuation
+    unsigned refused_shared;             // calls of shared() that were refused, by any of its threads: see wide_block::is_first_refused
     unsigned char* shared_memory;        // of the wide block
     wide_task current;                   // likewise
     unsigned long long begun_at;         // when it began, in a traced run
@@ -278,6 +279,7 @@ struct gang_state {
     unsigned votes[2];         // ever cast: see vote_of_block
     arena_index own;
     unsigned own_accounted;
+    unsigned refused_shared;   // as in warp_state
     unsigned launched;
     unsigned first_waiter;     // of the threads whose wait() is refused
     unsigned has_ticket;

@@ -64,12 +64,12 @@ public:
 #if DYNPAR_ON_DEVICE
         const unsigned room = size_.shared_bytes();
         if (count > (room - shared_used_) / sizeof(T)) {
-            if (thread_rank_ == 0) fail(operation::shared, status::shared_memory_exceeded);
+            if (is_first_refused()) fail(operation::shared, status::shared_memory_exceeded);
             return nullptr;
         }
         unsigned char* const memory = is_on_warp() ? this_warp().shared_memory : this_block().gang.shared_memory;
         if (memory == nullptr) {
-            if (thread_rank_ == 0) fail(operation::shared, status::out_of_memory);
+            if (is_first_refused()) fail(operation::shared, status::out_of_memory);
             return nullptr;
         }
         const unsigned begin = shared_used_;
@@ -106,6 +106,13 @@ private:
         const unsigned char* memory = is_on_warp() ? this_warp().shared_memory : this_block().gang.shared_memory;
         const unsigned char* byte = static_cast<const unsigned char*>(place);
         return byte >= memory && byte < memory + shared_used_;
+    }
+
+    /// A refused call of shared() is in the report once, by the first of the block's threads that gets there, whichever have returned: all
+    /// that make the call count it with the same number.
+    __device__ bool is_first_refused() {
+        const unsigned mine = ++refused_shared_;
+        return atomicMax(is_on_warp() ? &this_warp().refused_shared : &this_block().gang.refused_shared, mine) < mine;
     }
 
     template <class Task>
@@ -204,6 +211,7 @@ private:
     unsigned thread_rank_;
     std::uint32_t launched_ = 0;
     unsigned shared_used_ = 0;
+    unsigned refused_shared_ = 0;
 };
 
 }  // namespace queue

@@ -106,6 +106,7 @@ __device__ inline void run_candidate() {
     const arena_index outer_own = gang.own;
     const std::uint32_t outer_base = gang.base;
     const unsigned outer_accounted = gang.own_accounted;
+    const unsigned outer_refused = gang.refused_shared;
     unsigned char* const outer_shared_memory = gang.shared_memory;
     const int outer_depth = warp.depth;
     if (threadIdx.x < task_words) outer_word = word_of(gang.current, threadIdx.x);
@@ -121,6 +122,7 @@ __device__ inline void run_candidate() {
         gang.own = 0;
         gang.base = look_in_block(gang.top);
         gang.own_accounted = 0;
+        gang.refused_shared = 0;
         gang.launched = 0;
         put_in_block(gang.has_candidate, 0u);
         put_in_block(gang.ready, 0u);
@@ -162,6 +164,7 @@ __device__ inline void run_candidate() {
         gang.own = outer_own;
         gang.base = within(outer_base, look_in_block(gang.bottom), look_in_block(gang.top));
         gang.own_accounted = outer_accounted;
+        gang.refused_shared = outer_refused;
         gang.shared_memory = outer_shared_memory;
         gang.launched = 0;
     }
