@@ -5,6 +5,7 @@
 #include <chrono>
 #include <climits>
 #include <cstring>
+#include <future>
 #include <thread>
 
 namespace dynpar {
@@ -70,10 +71,9 @@ std::uint64_t most_pending(const std::vector<grid_record>& grids, const std::vec
 }  // namespace
 
 cdp_host::cdp_host(const engine_options& options) : options_(options), copy_(std::make_unique<cdp_run>()) {
-    int ordinal = 0;
-    check(cudaGetDevice(&ordinal), "asking for the current device");
+    check(cudaGetDevice(&ordinal_), "asking for the current device");
     cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, ordinal), "asking for the device's properties");
+    check(cudaGetDeviceProperties(&properties, ordinal_), "asking for the device's properties");
     device_ = properties.name;
     limit_results_ = apply(options.limits);
     try {
@@ -148,12 +148,16 @@ report cdp_host::empty_report() const {
     r.engine = cdp_engine::name;
     r.device = device_;
     std::size_t limit = 0;
-    if (cudaDeviceGetLimit(&limit, cudaLimitDevRuntimePendingLaunchCount) == cudaSuccess) r.pending_limit = limit;
+    if (cudaDeviceGetLimit(&limit, cudaLimitDevRuntimePendingLaunchCount) == cudaSuccess) {
+        r.pending_limit = limit;
+    } else {
+        static_cast<void>(cudaGetLastError());
+    }
     return r;
 }
 
 report cdp_host::refused(text kernel, const shape& s, status why, cudaError_t code) const {
-    static_cast<void>(cudaGetLastError());
+    if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
     report r = empty_report();
     r.failed_calls = r.lost_launches = 1;
     failure f;
@@ -176,7 +180,13 @@ report cdp_host::finish() {
     r.needed.nesting_depth = run.deepest;
     add_to_report(run.failures, r);
     for (failure& f : r.failures) f.note = note_on(f);
-    if (run.launched + 1 != run.begun) {
+    if (run.begun > run.launched + 1) {
+        for (failure& f : r.failures) {
+            if (f.cuda_code == 0 || (f.operation != operation::launch && f.operation != operation::then)) continue;
+            f.note = "more grids began than the device runtime is known to have accepted: an error that device code of the program left "
+                     "behind, not fetched with cudaGetLastError, was taken for that of a launch";
+        }
+    } else if (run.begun < run.launched + 1) {
         // The device runtime took launches and did not run them. Nothing known does this; were it to happen, it is said.
         failure f;
         f.status = status::launch_failed;
@@ -192,11 +202,24 @@ report cdp_host::finish() {
     return r;
 }
 
+/// Waits for the run. While it goes on, looking at it leaves cudaErrorNotReady as the last error of the thread that looks: where the
+/// program has left an error there that it has not asked for yet, another thread looks.
+void cdp_host::wait() {
+    if (cudaPeekAtLastError() == cudaSuccess) {
+        watch();
+        static_cast<void>(cudaGetLastError());  // what broke is found by the caller, too
+    } else {
+        std::async(std::launch::async, [this] {
+            if (cudaSetDevice(ordinal_) == cudaSuccess) watch();
+        }).get();
+    }
+}
+
 // Copies the counters that every run has, on a stream of its own, while the run goes on.
 /// Waits for the run, and shows its progress if asked to. A run that has lost launches and then stands still is given up: CUDA's
 /// device runtime can hang once launches are over the pending limit (seen in plain CUDA too), and a run that has lost a launch
 /// has failed anyway.
-void cdp_host::wait() {
+void cdp_host::watch() {
     using namespace std::chrono_literals;
     constexpr auto patience = 10s;
     progress_line line(options_.progress, cdp_engine::name);
@@ -235,7 +258,6 @@ void cdp_host::wait() {
         }
         if (lost != 0 && now - moved > patience) give_up(side.stream);
     }
-    static_cast<void>(cudaGetLastError());  // what broke is found by the caller, too
 }
 
 /// The run stands still and will not end: says what was lost, from what can be copied past it.

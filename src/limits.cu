@@ -105,7 +105,7 @@ limit_result set(const device_limit& limit, std::size_t asked, std::size_t& free
         return result;
     }
     cudaError_t code = cudaDeviceSetLimit(limit.id, asked);
-    static_cast<void>(cudaGetLastError());
+    if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
     if (code == cudaSuccess) {
         code = run_probe();
         // The memory was not to be had. Left so, no kernel that launches children would run any more.

@@ -96,7 +96,7 @@ class event {
 public:
     /// A failure is logged and kept in `error()`; whatever is then done with the event fails.
     __device__ explicit event(source_place place = DYNPAR_HERE) {
-        error_ = cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming);
+        error_ = detail::result_of(cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming));
         if (detail::logged(device_call::make_event, error_, place) != cudaSuccess) handle_ = nullptr;
     }
     __device__ ~event() { close(); }
@@ -122,12 +122,14 @@ public:
     __device__ cudaError_t record(stream_view s, source_place place = DYNPAR_HERE) {
         const bool usable = handle_ != nullptr && s.handle() != detail::no_stream();
         return detail::logged(device_call::record_event,
-                              usable ? cudaEventRecord(handle_, s.handle()) : cudaErrorInvalidResourceHandle, place);
+                              usable ? detail::result_of(cudaEventRecord(handle_, s.handle()))
+                                     : cudaErrorInvalidResourceHandle,
+                              place);
     }
 
 private:
     __device__ void close() {
-        if (handle_ != nullptr) cudaEventDestroy(handle_);
+        if (handle_ != nullptr) static_cast<void>(detail::result_of(cudaEventDestroy(handle_)));
     }
     __device__ void give_up() {
         handle_ = nullptr;
@@ -141,7 +143,8 @@ private:
 __device__ inline cudaError_t stream_view::wait(event_view recorded, source_place place) const {
     const bool usable = recorded.handle() != nullptr && handle_ != detail::no_stream();
     return detail::logged(device_call::wait_event,
-                          usable ? cudaStreamWaitEvent(handle_, recorded.handle(), 0) : cudaErrorInvalidResourceHandle,
+                          usable ? detail::result_of(cudaStreamWaitEvent(handle_, recorded.handle(), 0))
+                                 : cudaErrorInvalidResourceHandle,
                           place);
 }
 

@@ -101,7 +101,7 @@ class stream {
 public:
     /// A failure is logged and kept in `error()`; whatever is then done with the stream fails.
     __device__ explicit stream(source_place place = DYNPAR_HERE) {
-        error_ = cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking);
+        error_ = detail::result_of(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking));
         if (detail::logged(device_call::make_stream, error_, place) != cudaSuccess) handle_ = detail::no_stream();
     }
     __device__ ~stream() { close(); }
@@ -132,7 +132,7 @@ public:
 
 private:
     __device__ void close() {
-        if (handle_ != detail::no_stream()) cudaStreamDestroy(handle_);
+        if (handle_ != detail::no_stream()) static_cast<void>(detail::result_of(cudaStreamDestroy(handle_)));
     }
 
     cudaStream_t handle_ = nullptr;

@@ -100,12 +100,14 @@ private:
     report empty_report() const;
     void fill_trace(report& r);
     void wait();
+    void watch();
     [[noreturn]] void give_up(cudaStream_t past_the_run);
     [[noreturn]] void throw_fault(cudaError_t code) const;
 
     engine_options options_;
     std::vector<limit_result> limit_results_;
     std::string device_;
+    int ordinal_ = 0;  // of the device
     dynpar::stream stream_;
     std::string root_name_;
     cdp_run* run_ = nullptr;                  // device memory

@@ -5,6 +5,8 @@
 
 #include <cstdio>
 
+#include "../platform.hpp"
+
 namespace dynpar {
 namespace detail {
 
@@ -24,6 +26,15 @@ inline void release(cudaError_t code, const char* what) noexcept {
 /// Stands for "no stream" in device code, where a null handle is the default stream: what could not be made must not
 /// turn into another stream.
 __device__ inline cudaStream_t no_stream() { return reinterpret_cast<cudaStream_t>(~0ull); }
+#endif
+
+#if DYNPAR_HAS_DEVICE_LAUNCH
+/// The result of a call in device code that launches nothing. A failure is taken out of the thread's last error, which is where its
+/// next launch finds whether it has failed.
+__device__ __forceinline__ cudaError_t result_of(cudaError_t code) {
+    if (__builtin_expect(code != cudaSuccess, 0)) static_cast<void>(cudaGetLastError());
+    return code;
+}
 #endif
 
 }  // namespace detail

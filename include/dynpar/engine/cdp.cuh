@@ -108,7 +108,7 @@ public:
 
     DYNPAR_FUNCTION ~basic_cdp_stream() {
 #if DYNPAR_ON_DEVICE
-        if (block_ != nullptr) cudaStreamDestroy(handle_);
+        if (block_ != nullptr) static_cast<void>(detail::result_of(cudaStreamDestroy(handle_)));
 #endif
     }
     DYNPAR_FUNCTION basic_cdp_stream(basic_cdp_stream&& other) noexcept
@@ -144,7 +144,7 @@ public:
 
     DYNPAR_FUNCTION ~basic_cdp_event() {
 #if DYNPAR_ON_DEVICE
-        if (block_ != nullptr) cudaEventDestroy(handle_);
+        if (block_ != nullptr) static_cast<void>(detail::result_of(cudaEventDestroy(handle_)));
 #endif
     }
     DYNPAR_FUNCTION basic_cdp_event(basic_cdp_event&& other) noexcept : block_(other.block_), handle_(other.handle_) {
@@ -335,7 +335,8 @@ public:
     DYNPAR_FUNCTION stream_type make_stream() {
         stream_type stream(this);
 #if DYNPAR_ON_DEVICE
-        if (const cudaError_t code = cudaStreamCreateWithFlags(&stream.handle_, cudaStreamNonBlocking); code != cudaSuccess) {
+        if (const cudaError_t code = detail::result_of(cudaStreamCreateWithFlags(&stream.handle_, cudaStreamNonBlocking));
+            code != cudaSuccess) {
             fail(operation::make_stream, detail::launch_status(code), code);
             stream.block_ = nullptr;
         }
@@ -347,7 +348,8 @@ public:
     DYNPAR_FUNCTION event_type make_event() {
         event_type event(this);
 #if DYNPAR_ON_DEVICE
-        if (const cudaError_t code = cudaEventCreateWithFlags(&event.handle_, cudaEventDisableTiming); code != cudaSuccess) {
+        if (const cudaError_t code = detail::result_of(cudaEventCreateWithFlags(&event.handle_, cudaEventDisableTiming));
+            code != cudaSuccess) {
             fail(operation::make_event, detail::launch_status(code), code);
             event.block_ = nullptr;
         }
@@ -584,7 +586,7 @@ DYNPAR_FUNCTION status basic_cdp_stream<Traced>::wait(const basic_cdp_event<Trac
 #if DYNPAR_ON_DEVICE
     if (block_ == nullptr) return status::launch_failed;  // reported when it was made
     if (event.block_ == nullptr) return status::launch_failed;
-    if (const cudaError_t code = cudaStreamWaitEvent(handle_, event.handle_, 0); code != cudaSuccess) {
+    if (const cudaError_t code = detail::result_of(cudaStreamWaitEvent(handle_, event.handle_, 0)); code != cudaSuccess) {
         return block_->fail(operation::wait_event, detail::launch_status(code), code);
     }
     return status::success;
@@ -598,7 +600,7 @@ template <bool Traced>
 DYNPAR_FUNCTION status basic_cdp_event<Traced>::record(const basic_cdp_stream<Traced>& stream) {
 #if DYNPAR_ON_DEVICE
     if (block_ == nullptr || stream.block_ == nullptr) return status::launch_failed;  // reported when it was made
-    if (const cudaError_t code = cudaEventRecord(handle_, stream.handle_); code != cudaSuccess) {
+    if (const cudaError_t code = detail::result_of(cudaEventRecord(handle_, stream.handle_)); code != cudaSuccess) {
         return block_->fail(operation::record_event, detail::launch_status(code), code);
     }
     return status::success;
@@ -692,11 +694,13 @@ private:
             if (code != cudaSuccess) return host_->refused(kernel_text, s, status::invalid_configuration, code);
         }
         const detail::cdp_grid<Traced> root = host_->begin(kernel_text, s);
-        entry<<<static_cast<::dim3>(s.blocks), static_cast<::dim3>(s.threads), s.shared_bytes, host_->stream()>>>(root, kernel,
-                                                                                                              args...);
-        if (const cudaError_t code = cudaGetLastError(); code != cudaSuccess) {
-            return host_->refused(kernel_text, s, detail::launch_status(code), code);
-        }
+        void* parameters[] = {const_cast<void*>(static_cast<const void*>(std::addressof(root))),
+                              const_cast<void*>(static_cast<const void*>(std::addressof(kernel))),
+                              const_cast<void*>(static_cast<const void*>(std::addressof(args)))...};
+        // Not <<<>>>: this call returns its own error, where <<<>>> leaves it among those of the program's earlier calls.
+        const cudaError_t code = cudaLaunchKernel(reinterpret_cast<const void*>(entry), static_cast<::dim3>(s.blocks),
+                                                  static_cast<::dim3>(s.threads), parameters, s.shared_bytes, host_->stream());
+        if (code != cudaSuccess) return host_->refused(kernel_text, s, detail::launch_status(code), code);
         return host_->finish();
     }
 
