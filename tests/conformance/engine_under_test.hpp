@@ -44,7 +44,7 @@ inline constexpr bool has_trace = true;
 #endif
 
 /// Of what a test has very many: a tenth where a tool watches that takes a thousand times as long.
-#if defined(DYNPAR_SHOW_RACES) && DYNPAR_SHOW_RACES
+#if (defined(DYNPAR_SHOW_RACES) && DYNPAR_SHOW_RACES) || defined(DYNPAR_SIMULATED_GPU)
 inline constexpr unsigned many(unsigned count) { return count / 10; }
 #else
 inline constexpr unsigned many(unsigned count) { return count; }
