@@ -42,7 +42,8 @@ struct runtime_state {
     std::set<void*> host_memory;
     std::size_t bytes_taken = 0;
     unsigned long long streams_made = 0;
-    std::map<cudaLimit, std::size_t> limits{{cudaLimitStackSize, 1024}, {cudaLimitPrintfFifoSize, 1 << 20}, {cudaLimitMallocHeapSize, 8 << 20}};
+    std::map<cudaLimit, std::size_t> limits{
+        {cudaLimitStackSize, 1024}, {cudaLimitPrintfFifoSize, 1 << 20}, {cudaLimitMallocHeapSize, 8 << 20}};
     cudaError_t last_error = cudaSuccess;
     runtime_state() { streams.insert(&default_stream); }
 };
@@ -57,7 +58,8 @@ cudaError_t note(cudaError_t code) {
 }
 
 CUstream_st& stream_of(cudaStream_t stream) {
-    return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread ? runtime().default_stream : *stream;
+    return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread ? runtime().default_stream
+                                                                                            : *stream;
 }
 
 /// Does what can be done without a step of the device.
@@ -242,7 +244,9 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
     advance_streams();
     return cudaSuccess;
 }
-cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) { return cudaMemsetAsync(memory, value, bytes, nullptr); }
+cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
+    return cudaMemsetAsync(memory, value, bytes, nullptr);
+}
 
 // ---- Streams and events
 

@@ -47,7 +47,8 @@ const char* in_arena(const queue::engine_view& engine, queue::arena_index place,
         std::snprintf(text, sizeof(text), "%u, which is no place", place);
         return text;
     }
-    const auto& record = *reinterpret_cast<const queue::grid_record*>(engine.arena + std::size_t{place} * queue::unit_bytes);
+    const auto& record =
+        *reinterpret_cast<const queue::grid_record*>(engine.arena + std::size_t{place} * queue::unit_bytes);
     std::snprintf(text, sizeof(text), "%u (pending %d, parent %u)", place, record.pending, record.parent);
     return text;
 }
@@ -65,11 +66,14 @@ void print_block(const unsigned char* shared_memory, unsigned) {
     for (const auto* ring : {&control->warp_ring, &control->block_ring}) {
         std::fprintf(stderr, ", ring: %llu tickets, %d hungry, %llu given", ring->tickets, ring->hungry, ring->given);
     }
-    std::fprintf(stderr, "\n  gang: stack %u, spilled %u, candidate %u at depth %u, ready %x, arrived %x, own %s, launched %u, lock %u,",
-                 gang.top - gang.bottom, gang.spilled, gang.has_candidate, gang.depth, gang.ready, gang.arrived,
-                 in_arena(engine, gang.own, text), gang.launched, gang.lock);
+    std::fprintf(
+        stderr,
+        "\n  gang: stack %u, spilled %u, candidate %u at depth %u, ready %x, arrived %x, own %s, launched %u, lock %u,",
+        gang.top - gang.bottom, gang.spilled, gang.has_candidate, gang.depth, gang.ready, gang.arrived,
+        in_arena(engine, gang.own, text), gang.launched, gang.lock);
     std::fprintf(stderr, " ticket %u (%llu)\n", gang.has_ticket, gang.ticket);
-    std::fprintf(stderr, "  share: lock %u, left %d, size %u, read %u, counted %u, returns %x of %u, searching %u, over %u\n",
+    std::fprintf(stderr,
+                 "  share: lock %u, left %d, size %u, read %u, counted %u, returns %x of %u, searching %u, over %u\n",
                  gang.share_lock, gang.share_left == 0 ? 0 : queue::board_word(gang.share_left).left(), gang.share_size,
                  gang.share_read, gang.share_is_counted, gang.returns, gang.returns_of, gang.searching, gang.over);
 }
@@ -78,12 +82,14 @@ void print_warp(const unsigned char* shared_memory, unsigned number) {
     const queue::engine_view& engine = block_of(shared_memory).engine;
     const queue::warp_state& warp = warp_of(shared_memory, number);
     char own[64], awaited[64], deferred[64];
-    std::fprintf(stderr, "    lane tasks %u (spilled %u), wide tasks %u (spilled %u), level %u, waits at depth %d for %s, own %s,",
-                 warp.lane_top - warp.lane_bottom, warp.spilled_lanes, warp.wide_top - warp.wide_bottom, warp.spilled_wides,
-                 warp.level, warp.depth, in_arena(engine, warp.awaited, awaited), in_arena(engine, warp.own, own));
-    std::fprintf(stderr, " deferred %d of %s, ticket %u (%llu), searches %u, free records %d, grids %llu\n", warp.deferred,
-                 warp.deferred != 0 ? in_arena(engine, warp.deferred_grid, deferred) : "none", warp.has_ticket, warp.ticket,
-                 warp.searches, warp.free_records, warp.grids);
+    std::fprintf(
+        stderr,
+        "    lane tasks %u (spilled %u), wide tasks %u (spilled %u), level %u, waits at depth %d for %s, own %s,",
+        warp.lane_top - warp.lane_bottom, warp.spilled_lanes, warp.wide_top - warp.wide_bottom, warp.spilled_wides,
+        warp.level, warp.depth, in_arena(engine, warp.awaited, awaited), in_arena(engine, warp.own, own));
+    std::fprintf(stderr, " deferred %d of %s, ticket %u (%llu), searches %u, free records %d, grids %llu\n",
+                 warp.deferred, warp.deferred != 0 ? in_arena(engine, warp.deferred_grid, deferred) : "none",
+                 warp.has_ticket, warp.ticket, warp.searches, warp.free_records, warp.grids);
 }
 
 [[maybe_unused]] const bool is_observed = [] {

@@ -27,11 +27,11 @@ namespace {
 constexpr unsigned lanes_of_warp = 32;
 constexpr std::size_t stack_bytes = std::size_t{4} << 20;
 constexpr std::size_t guard_bytes = 4096;
-constexpr std::size_t stack_scale = 32;           // what a frame takes here, by what it takes on a GPU
+constexpr std::size_t stack_scale = 32;  // what a frame takes here, by what it takes on a GPU
 constexpr unsigned nanoseconds_of_pass = 10;
-constexpr unsigned at_a_time = 256;               // threads that a GPU runs while one does a pass here, about
+constexpr unsigned at_a_time = 256;  // threads that a GPU runs while one does a pass here, about
 constexpr unsigned long long steps_until_fair = 5000000;
-constexpr unsigned steps_of_slice = 5000;         // after which the host looks what there is to do
+constexpr unsigned steps_of_slice = 5000;  // after which the host looks what there is to do
 
 /// xorshift64*.
 struct random_numbers {
@@ -46,7 +46,9 @@ struct random_numbers {
         state ^= state >> 27;
         return static_cast<unsigned>(state * 0x2545f4914f6cdd1dull >> 32);
     }
-    unsigned below(unsigned bound) { return static_cast<unsigned>(static_cast<unsigned long long>(next()) * bound >> 32); }
+    unsigned below(unsigned bound) {
+        return static_cast<unsigned>(static_cast<unsigned long long>(next()) * bound >> 32);
+    }
 };
 
 /// Where the lanes of one mask meet. Two buffers in turns: a lane may come to the next meeting before the others have read what came of
@@ -67,11 +69,11 @@ struct running_grid;
 
 struct warp {
     thread* lanes[lanes_of_warp] = {};
-    unsigned ready = 0;          // lanes that can go on
-    unsigned place = 0;          // in the machine's list of those that can; only if any lane is ready
-    unsigned lane = 0;           // that ran last
-    unsigned in_a_row = 0;       // how often it was chosen
-    unsigned number = 0;         // in its block
+    unsigned ready = 0;     // lanes that can go on
+    unsigned place = 0;     // in the machine's list of those that can; only if any lane is ready
+    unsigned lane = 0;      // that ran last
+    unsigned in_a_row = 0;  // how often it was chosen
+    unsigned number = 0;    // in its block
     unsigned priority = 0;
     unsigned long long sleeps_until = 0;
     block* of_block = nullptr;
@@ -96,7 +98,7 @@ struct running_grid {
     launch_parameters what;
     std::function<void()> when_over;
     unsigned long long number = 0;
-    std::vector<unsigned> to_begin;   // blocks, the next one last
+    std::vector<unsigned> to_begin;  // blocks, the next one last
     unsigned running = 0;
 };
 
@@ -164,12 +166,14 @@ public:
                 if (live_blocks_.empty()) fail("a block does not fit on a multiprocessor");
                 fail("every thread waits for another");
             }
-            host_attends_at_ = steps_ + (most_steps != 0 ? std::min<unsigned long long>(most_steps, steps_of_slice) : steps_of_slice);
+            host_attends_at_ =
+                steps_ + (most_steps != 0 ? std::min<unsigned long long>(most_steps, steps_of_slice) : steps_of_slice);
             go_on(choose());
             if (failed_thread_ != nullptr) print_failure();
             end_blocks();
             look_for_progress();
-            if (steps_ - grid_begun_at_ > current_settings().most_steps) fail("a grid takes more steps than SIMULATED_GPU_STEPS");
+            if (steps_ - grid_begun_at_ > current_settings().most_steps)
+                fail("a grid takes more steps than SIMULATED_GPU_STEPS");
         }
         return true;
     }
@@ -191,7 +195,8 @@ public:
         // As long as the others take for what they do meanwhile on a GPU: all at the same time, and the lanes of a warp as one. Who sleeps
         // looks at device memory then, which takes there many times as long as most of what is a pass here.
         constexpr unsigned looks = 8;
-        const unsigned passes = looks * nanoseconds / nanoseconds_of_pass * (lanes_ == lane_order::in_step ? 1 : lanes_of_warp);
+        const unsigned passes =
+            looks * nanoseconds / nanoseconds_of_pass * (lanes_ == lane_order::in_step ? 1 : lanes_of_warp);
         if (w.ready == 1u << current->lane) w.sleeps_until = clock_ + 1 + passes * runnable_.size();
         w.in_a_row += 8;
         if (warps_ == warp_order::priorities) w.priority = next_lowest_--;
@@ -208,8 +213,8 @@ public:
             place.what = what;
             place.where = where;
         } else if (place.what != what || place.where.line != where.line || place.where.file != where.file) {
-            std::string text = std::string("lanes of a warp meet at different places: ") + name_of(place.what) + " at " +
-                               place.where.file + ":" + std::to_string(place.where.line) + ", and lane " +
+            std::string text = std::string("lanes of a warp meet at different places: ") + name_of(place.what) +
+                               " at " + place.where.file + ":" + std::to_string(place.where.line) + ", and lane " +
                                std::to_string(current->lane) + " at " + name_of(what) + " at " + where.file + ":" +
                                std::to_string(where.line);
             fail(text.c_str());
@@ -275,7 +280,8 @@ public:
 
     unsigned that_fit(unsigned threads, std::size_t bytes) const {
         const settings& device = current_settings();
-        unsigned blocks = std::min(device.blocks, device.threads / ((threads + lanes_of_warp - 1) / lanes_of_warp * lanes_of_warp));
+        unsigned blocks =
+            std::min(device.blocks, device.threads / ((threads + lanes_of_warp - 1) / lanes_of_warp * lanes_of_warp));
         if (bytes != 0) blocks = std::min(blocks, static_cast<unsigned>(device.shared_bytes / bytes));
         return blocks;
     }
@@ -292,7 +298,8 @@ private:
                 if (late) break;
                 const unsigned first = random_.below(current_settings().multiprocessors);
                 unsigned best = current_settings().multiprocessors;
-                for (unsigned i = 0; i < current_settings().multiprocessors && best == current_settings().multiprocessors; ++i) {
+                for (unsigned i = 0;
+                     i < current_settings().multiprocessors && best == current_settings().multiprocessors; ++i) {
                     const unsigned m = (first + i) % current_settings().multiprocessors;
                     if (has_room(multiprocessors_[m], grid->what)) best = m;
                 }
@@ -337,7 +344,8 @@ private:
             t.of_warp = &w;
             t.of_block = &b;
             t.stack = take_stack();
-            t.context = boost::context::detail::make_fcontext(t.stack + stack_bytes, stack_bytes - guard_bytes, &machine::thread_main);
+            t.context = boost::context::detail::make_fcontext(t.stack + stack_bytes, stack_bytes - guard_bytes,
+                                                              &machine::thread_main);
             w.lanes[t.lane] = &t;
             w.of_block = &b;
             w.number = i / lanes_of_warp;
@@ -397,8 +405,10 @@ private:
 #endif
             return stack;
         }
-        void* const memory = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED || mprotect(memory, guard_bytes, PROT_NONE) != 0) fail("there is no memory for a thread's stack");
+        void* const memory =
+            mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED || mprotect(memory, guard_bytes, PROT_NONE) != 0)
+            fail("there is no memory for a thread's stack");
         return static_cast<unsigned char*>(memory);
     }
 
@@ -417,7 +427,8 @@ private:
         block& b = *current->of_block;
         warp& w = *current->of_warp;
         for (const auto& place : w.places) {
-            if (place->arrived != 0 && (place->mask >> current->lane & 1) != 0) fail("a lane ends and others wait for it");
+            if (place->arrived != 0 && (place->mask >> current->lane & 1) != 0)
+                fail("a lane ends and others wait for it");
         }
         current->ended = true;
         take_out(w, 1u << current->lane);
@@ -425,7 +436,8 @@ private:
             a_block_has_ended_ = true;
             leave_for_host();
         }
-        if (b.arrived != 0 && b.arrived == b.threads - b.ended) fail("a thread ends and others wait for it at a barrier");
+        if (b.arrived != 0 && b.arrived == b.threads - b.ended)
+            fail("a thread ends and others wait for it at a barrier");
         if (runnable_.empty()) leave_for_host();
         go_on(choose());
         std::abort();
@@ -567,7 +579,8 @@ private:
         } else {
             const bool in_order = lanes_ != lane_order::free && random_.below(8) != 0;
             if (in_order) {
-                lane = static_cast<unsigned>(lanes_ == lane_order::free_ascending ? __builtin_ctz(ready) : 31 - __builtin_clz(ready));
+                lane = static_cast<unsigned>(lanes_ == lane_order::free_ascending ? __builtin_ctz(ready)
+                                                                                  : 31 - __builtin_clz(ready));
             } else {
                 const unsigned shift = random_.below(32);
                 const unsigned turned = shift == 0 ? ready : ready >> shift | ready << (32 - shift);
@@ -586,7 +599,8 @@ private:
         void* const to = next != nullptr ? next->context : host_context_;
 #if defined(__SANITIZE_ADDRESS__)
         void* fake_stack = nullptr;
-        __sanitizer_start_switch_fiber(me != nullptr && me->ended ? nullptr : &fake_stack, next != nullptr ? next->stack : host_stack_,
+        __sanitizer_start_switch_fiber(me != nullptr && me->ended ? nullptr : &fake_stack,
+                                       next != nullptr ? next->stack : host_stack_,
                                        next != nullptr ? stack_bytes : host_stack_bytes_);
 #endif
         const boost::context::detail::transfer_t from = boost::context::detail::jump_fcontext(to, me);
@@ -620,12 +634,14 @@ private:
     void look_for_progress() {
         if (the_observer().progress == nullptr) return;
         unsigned long long now = live_blocks_.size();
-        for (const auto& b : live_blocks_) now = now * 0x100000001b3ull + the_observer().progress(b->shared_memory, b->threads);
+        for (const auto& b : live_blocks_)
+            now = now * 0x100000001b3ull + the_observer().progress(b->shared_memory, b->threads);
         if (now != progress_) {
             progress_ = now;
             stalled_since_ = steps_;
         }
-        if (steps_ - stalled_since_ > current_settings().most_stalled) fail("nothing has happened for SIMULATED_GPU_STALLED steps");
+        if (steps_ - stalled_since_ > current_settings().most_stalled)
+            fail("nothing has happened for SIMULATED_GPU_STALLED steps");
     }
 
     static _Unwind_Reason_Code add_frame(_Unwind_Context* context, void* frames) {
@@ -717,7 +733,8 @@ std::map<void*, std::string> describe_addresses(const std::vector<void*>& addres
             if (name.compare(0, 13, " (inlined by)") == 0) name = name.substr(14);
             name = name.substr(0, name.find('('));
             if (const std::size_t spaces = name.rfind(' '); spaces != std::string::npos) name = name.substr(spaces + 1);
-            for (std::size_t part; (part = name.find("dynpar::detail::queue::")) != std::string::npos;) name.erase(part, 23);
+            for (std::size_t part; (part = name.find("dynpar::detail::queue::")) != std::string::npos;)
+                name.erase(part, 23);
             if (name.size() > 60) name = name.substr(0, 57) + "...";
             text = name + " " + where;
         }
@@ -752,7 +769,8 @@ void machine::fail(const char* why) {
 
 void machine::print_failure() {
     std::fflush(stdout);
-    std::fprintf(stderr, "\nsimulated GPU: %s (after %llu steps, grid %llu)\n", failed_why_.c_str(), steps_, grids_begun_);
+    std::fprintf(stderr, "\nsimulated GPU: %s (after %llu steps, grid %llu)\n", failed_why_.c_str(), steps_,
+                 grids_begun_);
     std::map<const thread*, std::vector<void*>> traces;
     for (const auto& b : live_blocks_) {
         for (thread& t : b->lanes) {
@@ -773,8 +791,10 @@ void machine::print_failure() {
     for (const auto& b : live_blocks_) {
         Dl_info kernel{};
         const bool known = dladdr(b->grid->what.kernel, &kernel) != 0 && kernel.dli_sname != nullptr;
-        std::fprintf(stderr, "block %u of grid %llu (%s), on multiprocessor %u: %u threads, %u have ended, %u at its barrier\n", b->rank,
-                     b->grid->number, known ? kernel.dli_sname : "?", b->multiprocessor, b->threads, b->ended, b->arrived);
+        std::fprintf(stderr,
+                     "block %u of grid %llu (%s), on multiprocessor %u: %u threads, %u have ended, %u at its barrier\n",
+                     b->rank, b->grid->number, known ? kernel.dli_sname : "?", b->multiprocessor, b->threads, b->ended,
+                     b->arrived);
         if (the_observer().print_block != nullptr) the_observer().print_block(b->shared_memory, b->threads);
         for (const warp& w : b->warps) {
             std::fprintf(stderr, "  warp %u%s\n", w.number, &w == starved_ ? ", which is starved" : "");
@@ -790,16 +810,19 @@ void machine::print_failure() {
                     if (found == names.end() || found->second.empty()) continue;
                     const std::string& name = found->second;
                     if (name.find(" invoke.h:") != std::string::npos) break;  // the launch
-                    const bool own = name.find(" machine.cpp") != std::string::npos || name.find("??") != std::string::npos;
+                    const bool own =
+                        name.find(" machine.cpp") != std::string::npos || name.find("??") != std::string::npos;
                     if (!own) text += "\n      " + name;
                 }
                 where[text] |= 1u << lane;
             }
-            for (const auto& [text, lanes] : where) std::fprintf(stderr, "    lanes %s: %s\n", lanes_in_words(lanes).c_str(), text.c_str());
+            for (const auto& [text, lanes] : where)
+                std::fprintf(stderr, "    lanes %s: %s\n", lanes_in_words(lanes).c_str(), text.c_str());
         }
     }
     for (const auto& grid : running_) {
-        if (!grid->to_begin.empty()) std::fprintf(stderr, "grid %llu: %zu blocks have not begun\n", grid->number, grid->to_begin.size());
+        if (!grid->to_begin.empty())
+            std::fprintf(stderr, "grid %llu: %zu blocks have not begun\n", grid->number, grid->to_begin.size());
     }
     std::fprintf(stderr, "simulated GPU: %s\nTo repeat: %s", failed_why_.c_str(), describe_settings().c_str());
     std::ifstream command("/proc/self/cmdline");
@@ -815,7 +838,8 @@ machine& the_machine() { return machine::the_machine(); }
 
 template <class Number>
 void read_number(const char* name, Number& into) {
-    if (const char* const text = std::getenv(name); text != nullptr && *text != '\0') into = static_cast<Number>(std::stoull(text));
+    if (const char* const text = std::getenv(name); text != nullptr && *text != '\0')
+        into = static_cast<Number>(std::stoull(text));
 }
 template <class Order>
 void read_order(const char* name, Order& into, int last) {
@@ -924,9 +948,15 @@ meeting meet_lanes(unsigned mask, unsigned long long value, collective what, sou
     return the_machine().meet(mask, value, what, where);
 }
 
-void begin_grid(launch_parameters grid, std::function<void()> when_over) { the_machine().begin(std::move(grid), std::move(when_over)); }
-unsigned blocks_that_fit(unsigned threads, std::size_t shared_bytes) { return the_machine().that_fit(threads, shared_bytes); }
-bool run_device(const std::function<bool()>& is_over, unsigned long long most_steps) { return the_machine().run(is_over, most_steps); }
+void begin_grid(launch_parameters grid, std::function<void()> when_over) {
+    the_machine().begin(std::move(grid), std::move(when_over));
+}
+unsigned blocks_that_fit(unsigned threads, std::size_t shared_bytes) {
+    return the_machine().that_fit(threads, shared_bytes);
+}
+bool run_device(const std::function<bool()>& is_over, unsigned long long most_steps) {
+    return the_machine().run(is_over, most_steps);
+}
 cudaError_t device_error() { return the_machine().error(); }
 
 }  // namespace simulated_gpu

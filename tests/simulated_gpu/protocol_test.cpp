@@ -140,7 +140,8 @@ TEST_CASE("of very many grids that a block launches each runs once") {
             CAPTURE(width);
             const unsigned each = 1600 / size.block_threads;
             auto runs = filled(engine, size.block_threads * each, 0u);
-            const dynpar::report report = engine.run(fan_out{}, dynpar::shape(1, size.block_threads), runs.data(), each, width);
+            const dynpar::report report =
+                engine.run(fan_out{}, dynpar::shape(1, size.block_threads), runs.data(), each, width);
             CHECK(report.grids == size.block_threads * each + 1);
             unsigned not_once = 0;
             for (const unsigned n : runs.to_vector()) not_once += n != 1;
@@ -205,8 +206,8 @@ TEST_CASE("children of several blocks each, level after level, all run") {
             const job j{nullptr, children, most_blocks};
             u64 expected = 0;
             for (unsigned i = 0; i < children; ++i) expected += blocks_of(j, i);
-            engine.run(search_level{}, dynpar::shape((children + 31) / 32, dynpar::at_most(256)), static_cast<const job*>(work.data()),
-                       levels);
+            engine.run(search_level{}, dynpar::shape((children + 31) / 32, dynpar::at_most(256)),
+                       static_cast<const job*>(work.data()), levels);
             CHECK(count.to_vector()[0] == expected * levels);
         }
     }
@@ -221,7 +222,8 @@ struct wait_tree {
         if (block.thread_rank() == 0) dynpar::atomic_add(count, u64{1});
         if (levels == 0) return;
         if (block.thread_rank() == 0) {
-            for (int i = 0; i < 2; ++i) block.launch(*this, dynpar::shape(2, levels % 2 == 0 ? 1 : block.num_threads()), count, levels - 1);
+            for (int i = 0; i < 2; ++i)
+                block.launch(*this, dynpar::shape(2, levels % 2 == 0 ? 1 : block.num_threads()), count, levels - 1);
         }
         if (levels % 3 == 0) static_cast<void>(block.wait());
     }

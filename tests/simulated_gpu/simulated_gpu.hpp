@@ -57,7 +57,7 @@ struct thread {
     unsigned lane = 0;
     warp* of_warp = nullptr;
     block* of_block = nullptr;
-    void* context = nullptr;     // where it goes on
+    void* context = nullptr;  // where it goes on
     unsigned char* stack = nullptr;
     bool ended = false;
 };
@@ -105,9 +105,9 @@ enum class collective : int { sync, shuffle, ballot, reduce };
 
 /// A meeting of the lanes in a mask: what each has brought.
 struct meeting {
-    unsigned long long* values;   // by lane
-    unsigned long long* result;   // of all
-    bool is_last;                 // this lane has come last, and may fill in the result: no other has gone on yet
+    unsigned long long* values;  // by lane
+    unsigned long long* result;  // of all
+    bool is_last;                // this lane has come last, and may fill in the result: no other has gone on yet
 };
 meeting meet_lanes(unsigned mask, unsigned long long value, collective what, source_line where);
 
@@ -165,9 +165,11 @@ struct launch_parameters {
 cudaError_t launch(launch_parameters grid, cudaStream_t stream);
 
 template <class... Parameters, class... Arguments>
-cudaError_t launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, std::size_t bytes, cudaStream_t stream,
-                   const Arguments&... arguments) {
-    return launch(launch_parameters{[=] { kernel(arguments...); }, reinterpret_cast<const void*>(kernel), blocks, threads, bytes}, stream);
+cudaError_t launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, std::size_t bytes,
+                   cudaStream_t stream, const Arguments&... arguments) {
+    return launch(
+        launch_parameters{[=] { kernel(arguments...); }, reinterpret_cast<const void*>(kernel), blocks, threads, bytes},
+        stream);
 }
 
 // ---- The device, and how it is run
@@ -187,12 +189,12 @@ struct settings {
     unsigned long long most_steps = 1000000000;  // switches of a grid
     unsigned long long most_stalled = 30000000;  // switches without progress
     unsigned multiprocessors = 2;
-    unsigned threads = 2048;                     // of a multiprocessor
-    unsigned blocks = 32;                        // likewise
-    std::size_t shared_bytes = 228 * 1024;       // likewise
+    unsigned threads = 2048;                          // of a multiprocessor
+    unsigned blocks = 32;                             // likewise
+    std::size_t shared_bytes = 228 * 1024;            // likewise
     std::size_t memory_bytes = std::size_t{8} << 30;  // reserved, not used
-    bool blocks_start_late = true;               // some, though there is room
-    bool blocks_in_any_order = false;            // else those with lower numbers first, as GPUs do and CUDA does not promise
+    bool blocks_start_late = true;                    // some, though there is room
+    bool blocks_in_any_order = false;  // else those with lower numbers first, as GPUs do and CUDA does not promise
 };
 settings& current_settings();
 /// In one line, as variables of the environment.
@@ -250,18 +252,18 @@ struct atomic_step {
 };
 }  // namespace simulated_gpu
 
-#define SIMULATED_GPU_ATOMIC(name, after)                                  \
-    template <class T>                                                     \
-    inline T name(T* place, std::common_type_t<T> value) {                 \
-        const ::simulated_gpu::atomic_step step;                           \
-        const T before = *static_cast<volatile T*>(place);                 \
-        *static_cast<volatile T*>(place) = static_cast<T>(after);          \
-        return before;                                                     \
+#define SIMULATED_GPU_ATOMIC(name, after)                         \
+    template <class T>                                            \
+    inline T name(T* place, std::common_type_t<T> value) {        \
+        const ::simulated_gpu::atomic_step step;                  \
+        const T before = *static_cast<volatile T*>(place);        \
+        *static_cast<volatile T*>(place) = static_cast<T>(after); \
+        return before;                                            \
     }
 SIMULATED_GPU_ATOMIC(atomicAdd, before + value)
 SIMULATED_GPU_ATOMIC(atomicSub, before - value)
 SIMULATED_GPU_ATOMIC(atomicExch, value)
-SIMULATED_GPU_ATOMIC(atomicAnd, before & value)
+SIMULATED_GPU_ATOMIC(atomicAnd, before& value)
 SIMULATED_GPU_ATOMIC(atomicOr, before | value)
 SIMULATED_GPU_ATOMIC(atomicXor, before ^ value)
 SIMULATED_GPU_ATOMIC(atomicMin, value < before ? value : before)
@@ -290,7 +292,9 @@ inline unsigned __activemask() { return 1u << threadIdx.x % 32; }
 inline unsigned __ballot_sync(unsigned mask, bool says, SIMULATED_GPU_CALLER) {
     return ::simulated_gpu::ballot(mask, says, SIMULATED_GPU_HERE);
 }
-inline int __any_sync(unsigned mask, bool says, SIMULATED_GPU_CALLER) { return ::simulated_gpu::ballot(mask, says, SIMULATED_GPU_HERE) != 0; }
+inline int __any_sync(unsigned mask, bool says, SIMULATED_GPU_CALLER) {
+    return ::simulated_gpu::ballot(mask, says, SIMULATED_GPU_HERE) != 0;
+}
 inline int __all_sync(unsigned mask, bool says, SIMULATED_GPU_CALLER) {
     return ::simulated_gpu::ballot(mask, says, SIMULATED_GPU_HERE) == mask;
 }
@@ -334,7 +338,9 @@ inline void __nanosleep(unsigned nanoseconds) { ::simulated_gpu::sleep(nanosecon
 inline int __popc(unsigned value) { return __builtin_popcount(value); }
 inline int __ffs(int value) { return __builtin_ffs(value); }
 inline int __clz(int value) { return value == 0 ? 32 : __builtin_clz(static_cast<unsigned>(value)); }
-inline int __clzll(long long value) { return value == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(value)); }
+inline int __clzll(long long value) {
+    return value == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(value));
+}
 template <class T>
 inline T __ldcg(const T* place) {
     ::simulated_gpu::may_switch();
@@ -344,8 +350,8 @@ inline unsigned __isLocal(const void* place) { return ::simulated_gpu::is_local(
 inline unsigned __isShared(const void* place) { return ::simulated_gpu::is_shared(place) ? 1 : 0; }
 inline std::size_t __cvta_generic_to_local(const void* place) { return ::simulated_gpu::place_in_stack(place); }
 
-#define SIMULATED_GPU_MIN_MAX(type)                                        \
-    inline constexpr type min(type a, type b) { return b < a ? b : a; }    \
+#define SIMULATED_GPU_MIN_MAX(type)                                     \
+    inline constexpr type min(type a, type b) { return b < a ? b : a; } \
     inline constexpr type max(type a, type b) { return a < b ? b : a; }
 SIMULATED_GPU_MIN_MAX(int)
 SIMULATED_GPU_MIN_MAX(unsigned)
