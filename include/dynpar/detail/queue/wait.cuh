@@ -155,11 +155,13 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
             if (complete) {
                 bool all_arrived = false;
                 if (lane_rank() == 0) {
+                    stopped = stopped || run_stopped();
                     atomicOr(&gang.arrived, 1u << threadIdx.x / warp_size);
                     while (true) {
                         all_arrived = look_in_block(gang.arrived) == all_warps();
                         if (all_arrived) break;
-                        if (did || is_wanted_in_wait(static_cast<int>(depth))) {
+                        // When the run is to stop nothing new begins: there may always be more.
+                        if (!stopped && (did || is_wanted_in_wait(static_cast<int>(depth)))) {
                             all_arrived = !take_back(gang.arrived);
                             break;
                         }
