@@ -351,6 +351,35 @@ struct long_stream {
     }
 };
 
+/// One grid after another, each launched by the one before.
+struct endless_chain {
+    static constexpr const char* name = "endless_chain";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block) const {
+        if (block.thread_rank() == 0) block.launch(*this, shape(1, block.num_threads()));
+    }
+};
+
+/// Every thread of the block has endless work to wait for.
+struct wait_for_endless {
+    static constexpr const char* name = "wait_for_endless";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned width) const {
+        block.launch(endless_chain{}, shape(1, width));
+        block.wait();
+    }
+};
+
+/// Goes on when a chain of `length` grids is complete: the scheduler finds nothing to do at every so manieth step.
+struct rhythm {
+    static constexpr const char* name = "rhythm";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned place, unsigned length) const {
+        if (place < length) block.launch(*this, shape(1, 1), place + 1, length);
+        if (place == 0) block.then(*this, shape(1, 1), 0u, length);
+    }
+};
+
 template <class Call>
 void check_deadline_of(dynpar::queue_engine& engine, const char* what, Call call) {
     INFO(what);
@@ -368,6 +397,22 @@ TEST_CASE("a deadline ends a run in every kind of work, and says what the warps 
     check_deadline_of(engine, "one flat grid of warps", [&] { engine.run(spin{}, shape((1u << 28) - 1, 32), 40u); });
     check_deadline_of(engine, "one flat grid of worker blocks", [&] { engine.run(spin{}, shape(1u << 24, 64), 40u); });
     check_deadline_of(engine, "a tree of lanes", [&] { engine.run(endless_tree{}, shape(1, 1), 1); });
+    for (const unsigned threads : {1u, 32u, 33u, 128u, 512u}) {
+        for (const unsigned width : {1u, 32u, 64u}) {
+            if (threads * width > 8192) continue;
+            CAPTURE(threads);
+            CAPTURE(width);
+            check_deadline_of(engine, "a wait for endless work", [&] { engine.run(wait_for_endless{}, shape(3, threads), width); });
+        }
+    }
+    check_deadline_of(engine, "a chain of lanes", [&] { engine.run(endless_chain{}, shape(1, 1)); });
+    check_deadline_of(engine, "a chain of warps", [&] { engine.run(endless_chain{}, shape(1, 32)); });
+    check_deadline_of(engine, "a chain of worker blocks", [&] { engine.run(endless_chain{}, shape(1, 64)); });
+    for (unsigned length = 1; length < 18; ++length) {
+        CAPTURE(length);
+        check_deadline_of(engine, "work in a rhythm", [&] { engine.run(rhythm{}, shape(1, 1), 0u, length); });
+        check_deadline_of(engine, "work in a rhythm, many times", [&] { engine.run(rhythm{}, shape(2000, 1), 0u, length); });
+    }
     check_deadline_of(engine, "a stream", [&] { engine.run(long_stream{}, shape(500, 1), 50u, 100000u); });
 }
 

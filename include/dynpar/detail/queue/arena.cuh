@@ -198,6 +198,7 @@ __device__ inline arena_index take_first_piece() {
     return engine().arena_begin + worker_rank() * units_at_first + records_at_first + ((pieces_at_first - 1) << piece_class);
 }
 
+inline namespace hot {
 /// Fewer than a round may take, or nearly more than there is room for.
 __device__ __noinline__ inline void exchange_records() {
     warp_state& warp = this_warp();
@@ -238,6 +239,7 @@ __device__ __noinline__ inline void exchange_records() {
     }
     __syncwarp();
 }
+}  // namespace hot
 
 /// All lanes together, before blocks run: enough records that each of 32 blocks finds one at hand, and not too many.
 __device__ inline void balance_records() {

@@ -24,10 +24,11 @@ __device__ inline void flush_deferred() {
     __syncwarp();
 }
 
-__device__ __noinline__ inline void flush_children_now() { flush_deferred(); }
 /// The same for who is about to take away from a counter by itself: see rule 2 in count.cuh. Returns that are withheld stay so.
 __device__ inline void flush_children() {
-    if (this_warp().deferred > 0) flush_children_now();  // which nobody changes before all have come there
+    const bool children = this_warp().deferred > 0;
+    __syncwarp();  // all have read it before one writes it
+    if (children) flush_deferred();
 }
 
 /// All lanes together: adds to a record's count, now or later (count.cuh).

@@ -23,6 +23,7 @@ struct payload_bytes_of {
     __device__ const Payload& get() const { return *reinterpret_cast<const Payload*>(bytes); }
 };
 
+inline namespace hot {
 template <class Kernel, class... Args>
 struct entry_points {
     using payload_type = payload_of<Kernel, Args...>;
@@ -67,6 +68,7 @@ private:
         }
     }
 };
+}  // namespace hot
 
 #endif
 

@@ -201,6 +201,7 @@ __device__ inline void give_half(unsigned long long number) {
     __syncwarp();
 }
 
+inline namespace hot {
 /// All lanes together, where somebody is hungry: gives the oldest tasks.
 __device__ DYNPAR_NOINLINE inline void give() {
     warp_state& warp = this_warp();
@@ -233,6 +234,7 @@ __device__ DYNPAR_NOINLINE inline void give() {
         }
     }
 }
+}  // namespace hot
 
 /// All lanes together: gives the oldest tasks to hungry warps.
 __device__ inline void share() {

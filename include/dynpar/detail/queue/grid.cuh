@@ -174,6 +174,7 @@ __device__ inline void release_piece(arena_index piece, unsigned size_class) {
     }
 }
 
+inline namespace hot {
 /// The simple continuation that the record of a grid has. The view of that in pieces: as a whole it would go by the stack.
 __device__ __noinline__ inline void begin_simple_continuation(arena_index grid, arena_index parent, lane_entry entry,
                                                               std::uint32_t depth_and_flags) {
@@ -191,6 +192,7 @@ __device__ __noinline__ inline void begin_simple_continuation(arena_index grid, 
     }
     if (!pushed) stop_run(no_memory);
 }
+}  // namespace hot
 
 /// Of a grid with a list of continuations, one of which may just have run: puts it in order and begins the next one; false if there is none
 /// left. What has run is given back.
@@ -288,6 +290,7 @@ __device__ __noinline__ inline void clear_up(arena_index grid, std::uint32_t dep
     go_on(parent, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
 }
 
+inline namespace hot {
 /// Of a grid that is complete. It may be the last of the run: then all wait for this, and nobody for its memory.
 __device__ __noinline__ inline void complete(arena_index grid, arena_index parent, std::uint32_t depth_and_flags, arena_index memory) {
     if (parent == 0) return end_run();
@@ -298,6 +301,7 @@ __device__ __noinline__ inline void complete(arena_index grid, arena_index paren
     }
     clear_up(grid, depth_and_flags, memory, was_last ? parent : 0);
 }
+}  // namespace hot
 
 /// The same where there is a list. Mostly one continuation has been added, and what was before it has run. If that is for the board,
 /// thousands of warps wait for it: what has to be read is on its way at once, and there is no call.
@@ -338,6 +342,7 @@ __device__ __noinline__ inline void go_on_from_list(arena_index grid, arena_inde
     go_on(grid, parent, entry, depth_and_flags, memory, continuations, added);
 }
 
+inline namespace hot {
 /// Adds to a record's count; where it becomes zero, the continuation begins or the grid is complete, and so on upwards. Nearly every join
 /// comes here. So it does the most frequent case, a continuation of one thread and nothing else, without a call: what is kept in registers
 /// across calls is written to the stack first, and the addition, which is behind all writes, would wait for that, too.
@@ -360,6 +365,7 @@ __device__ __noinline__ inline void retire(arena_index grid, int change) {
     if (view.entry == nullptr && view.continuations == 0) return complete(grid, view.parent, view.depth_and_flags, view.memory);
     go_on(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
 }
+}  // namespace hot
 
 #endif
 

@@ -11,8 +11,10 @@ namespace detail {
 namespace queue {
 
 /// Where a kernel with arguments of these types is entered, by the width of its blocks. Its address is what a task carries.
+inline namespace hot {
 template <class Kernel, class... Args>
 struct entry_points;
+}  // namespace hot
 
 #if defined(__CUDACC__)
 

@@ -20,6 +20,7 @@ __device__ inline void bring_lanes_together() {
     __syncwarp(opaque(all_lanes));
 }
 
+inline namespace hot {
 /// Of a warp: why it met. `returned` if all have.
 __device__ __noinline__ inline meeting meet(meeting why) {
     bring_lanes_together();
@@ -27,6 +28,7 @@ __device__ __noinline__ inline meeting meet(meeting why) {
     const unsigned barriers = __ballot_sync(all_lanes, why == at_barrier);
     return waits != 0 ? waiting : barriers != 0 ? at_barrier : returned;
 }
+}  // namespace hot
 
 // Barriers of the worker block. Unlike those of __syncthreads its warps may come to them from different places: from a kernel, from where
 // those wait that have returned from it or have no part in it, from a wait, from the search for work.

@@ -152,6 +152,7 @@ __device__ inline finding search(warp_claim& claim, unsigned naps) {
 /// All lanes together: whether the run is over, as far as this worker block knows.
 __device__ inline bool is_over() { return __any_sync(all_lanes, look_in_block(this_block().gang.over) != not_over); }
 
+inline namespace hot {
 /// All lanes together, with nothing to run: waits for work, and runs what it finds in the share. False when the run is over. `naps`: see
 /// search.
 __device__ __noinline__ inline bool find_work(unsigned naps) {
@@ -186,6 +187,7 @@ __device__ __noinline__ inline bool find_work(unsigned naps) {
     if (found == finding::block_work) exchange_block_tasks();
     return found != finding::over;
 }
+}  // namespace hot
 
 }  // namespace queue
 }  // namespace detail

@@ -211,6 +211,7 @@ __device__ inline void flush_if_nothing_is_left() {
     if (__shfl_sync(all_lanes, flushes, 0)) flush_deferred();
 }
 
+inline namespace hot {
 /// The wide task on the top of the stack, or as many blocks of it as a warp runs at a time; and if with it a grid goes on, some of that.
 /// Not inlined: what it keeps in registers, rounds of lane tasks would have to do without.
 template <bool Nested>
@@ -244,6 +245,7 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
         if (available_tasks == 0 || in_a_row == most_in_a_row) return;
     }
 }
+}  // namespace hot
 
 /// The first block of a grid that has just gone on from this warp.
 __device__ inline claimed_blocks take_kept() {

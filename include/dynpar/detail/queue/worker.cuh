@@ -158,6 +158,7 @@ __device__ __noinline__ inline bool hears_of_stop() {
     return __shfl_sync(all_lanes, stops, 0);
 }
 
+inline namespace hot {
 /// What a warp does for the whole of a run. Not inlined, so that it is compiled once and not for every kernel that the host runs.
 __device__ __noinline__ inline void work() {
     // Looking for hungry warps costs a trip to the second-level cache. At first all are hungry, so there are as many looks as steps. Tasks
@@ -169,9 +170,16 @@ __device__ __noinline__ inline void work() {
     unsigned shared_at = __shfl_sync(all_lanes, cycles_now(), 0);  // one clock for all: they decide by it whether they go the same way
     unsigned stop_seen_at = shared_at;
     if (!find_work(naps_at_first)) return;  // nothing lies on a stack when a run begins
+    // Also where nothing was to do: work may come and go in a rhythm of its own.
+    const auto is_over = [&] {
+        const unsigned now = __shfl_sync(all_lanes, cycles_now(), 0);
+        if (now - stop_seen_at <= very_many_cycles) return false;
+        stop_seen_at = now;
+        return hears_of_stop();
+    };
     for (unsigned steps = 1;; ++steps) {
         if (!step<false>()) {
-            if (!find_work(0)) return;
+            if (!find_work(0) || is_over()) return;
             if (this_warp().wide_top != this_warp().wide_bottom) share();  // before this one has something to do for long
             continue;
         }
@@ -180,13 +188,11 @@ __device__ __noinline__ inline void work() {
             shared_at = __shfl_sync(all_lanes, cycles_now(), 0);
             exchange_block_tasks();
             share();
-            if (shared_at - stop_seen_at > very_many_cycles) {
-                stop_seen_at = shared_at;
-                if (hears_of_stop()) return;
-            }
+            if (is_over()) return;
         }
     }
 }
+}  // namespace hot
 
 }  // namespace queue
 }  // namespace detail
