@@ -26,10 +26,11 @@ struct cdp_scratch {
     unsigned long long bytes;  // with this header, for the trace; and the elements stay aligned to 16 bytes
 };
 
-/// What a block needs to know at its end; in shared memory.
+/// What a block's threads keep together, most of it for their end; in shared memory.
 struct cdp_ending {
-    unsigned threads;      // that have not returned
-    cdp_scratch* scratch;  // what the block took
+    unsigned threads;         // that have not returned
+    unsigned refused_shared;  // calls of shared() that got no memory
+    cdp_scratch* scratch;     // what the block took
 };
 
 /// The blocks of a grid of several blocks: the last to return sees to the memory that all of them took. A grid of one block

@@ -261,7 +261,10 @@ public:
         unsigned room;
         asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(room));
         if (count > (room - shared_used_) / sizeof(T)) {
-            if (is_first_of_block()) fail(operation::shared, status::shared_memory_exceeded);
+            // In the report once for each block and call: by the first thread that gets there, all that make the call count it with the same
+            // number. No barrier: threads of the block may be at another one.
+            const unsigned mine = ++refused_shared_;
+            if (atomicMax(&ending_->refused_shared, mine) < mine) fail(operation::shared, status::shared_memory_exceeded);
             return nullptr;
         }
         T* memory = reinterpret_cast<T*>(dynpar_shared_memory + shared_used_);
@@ -381,6 +384,7 @@ private:
         if (thread_rank() == 0) {
             ending_->threads = num_threads();
             ending_->scratch = nullptr;
+            ending_->refused_shared = 0;
             if (block_rank() == 0) register_grid();
             if constexpr (Traced) {
                 if (grid_.id != grid_record::none) {
@@ -578,7 +582,8 @@ private:
     detail::cdp_grid<Traced> grid_;
     text kernel_;
     detail::cdp_ending* ending_;
-    unsigned shared_used_ = 0;  // bytes of shared memory that this thread's calls have passed
+    unsigned shared_used_ = 0;     // bytes of shared memory that this thread's calls have passed
+    unsigned refused_shared_ = 0;  // this thread's calls that got none
 };
 
 template <bool Traced>
