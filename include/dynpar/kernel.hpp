@@ -88,4 +88,18 @@ DYNPAR_FUNCTION constexpr void check_kernel() {
                   "reference first, and then parameters that the given arguments convert to");
 }
 
+#if defined(__CUDACC__)
+namespace detail {
+
+/// Calls a kernel. For the device alone: from a function of both sides nvcc lets a kernel be called that is the host's, and makes an empty
+/// one of it, with no more than a warning, which it does not give in system headers. From here it is an error, which names this function.
+template <class Kernel, class Block, class... Args>
+__device__ __forceinline__ void mark_the_kernel_and_all_that_it_calls_with_DYNPAR_FUNCTION(const Kernel& kernel, Block& block,
+                                                                                         const Args&... args) {
+    kernel(block, args...);
+}
+
+}  // namespace detail
+#endif
+
 }  // namespace dynpar

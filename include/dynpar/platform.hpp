@@ -11,7 +11,8 @@
 
 // A function that a kernel calls and that lacks the mark is an error from here on. By itself nvcc gives a warning, and compiles the kernel
 // as if it did nothing. (20015 is a constexpr function whose value is not known to the compiler.) Code that only ever runs on the host
-// says so with `#pragma nv_exec_check_disable` before the function that it is in.
+// says so with `#pragma nv_exec_check_disable` before the function that it is in; `#pragma nv_diag_warning` with these numbers makes
+// warnings of them again.
 #if defined(__NVCC__)
 #pragma nv_diag_error 20011
 #pragma nv_diag_error 20014

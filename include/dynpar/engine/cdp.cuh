@@ -626,7 +626,7 @@ __global__ void __launch_bounds__(most_threads<Kernel>()) detail::cdp_entry(cdp_
     __shared__ cdp_ending ending;
     basic_cdp_block<Traced> block(grid, kernel_name<Kernel>(), &ending);
     block.begin();
-    static_cast<const Kernel&>(kernel)(block, args...);
+    mark_the_kernel_and_all_that_it_calls_with_DYNPAR_FUNCTION(kernel, block, args...);
     block.end();
 }
 

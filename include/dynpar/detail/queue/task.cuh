@@ -216,14 +216,6 @@ inline constexpr unsigned payload_bytes =
 
 #if defined(__CUDACC__)
 
-/// Calls a kernel. For the device alone: from a function of both sides nvcc lets a kernel be called that is the host's, and makes an empty
-/// one of it, with no more than a warning, which it does not give in system headers. From here it is an error, which names this function.
-template <class Kernel, class Block, class... Args>
-__device__ __forceinline__ void mark_the_kernel_and_all_that_it_calls_with_DYNPAR_FUNCTION(const Kernel& kernel, Block& block,
-                                                                                         const Args&... args) {
-    kernel(block, args...);
-}
-
 template <class Kernel, class Block, class... Unpacked>
 __device__ void call(const Kernel& kernel, Block& block, const argument_pack<>&, const Unpacked&... unpacked) {
     mark_the_kernel_and_all_that_it_calls_with_DYNPAR_FUNCTION(kernel, block, unpacked...);
