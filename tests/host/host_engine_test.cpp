@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/mman.h>
+
 #include <numeric>
 #include <sstream>
 #include <stdexcept>
@@ -271,6 +273,26 @@ struct all_wait {
         block.sync();
     }
 };
+
+TEST_CASE("memory that was a stack of an engine's threads is anybody's when the engine is gone") {
+    // AddressSanitizer's marks on it, for one, must not stay.
+    for (const std::size_t bytes : {std::size_t{64} << 10, std::size_t{256} << 10, std::size_t{8} << 20}) {
+        {
+            host_options options;
+            options.fiber_stack_bytes = bytes;
+            host_engine(options).run(all_wait{}, shape(1, 100));
+            host_engine(options).run(wait_everywhere{}, shape(1, 64), 3u, std::vector<unsigned>(1).data());
+        }
+        std::vector<char*> memory;
+        for (int i = 0; i < 200; ++i) {
+            void* const place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            REQUIRE(place != MAP_FAILED);
+            memory.push_back(static_cast<char*>(place));
+            for (std::size_t byte = 0; byte < bytes; byte += byte < bytes - (64 << 10) ? 4096 : 8) memory.back()[byte] = 1;
+        }
+        for (char* place : memory) CHECK(munmap(place, bytes) == 0);
+    }
+}
 
 TEST_CASE("a stack that cannot be had is an error with advice, and the engine goes on") {
     host_options options;

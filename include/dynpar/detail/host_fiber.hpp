@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -48,27 +49,28 @@ public:
             errno = why;
             no_stack();
         }
-        forget_frames(memory, total);
         boost::context::stack_context stack;
         stack.size = total;
         stack.sp = static_cast<char*>(memory) + total;
+        forget_frames(stack);
         return stack;
     }
 
     void deallocate(boost::context::stack_context& stack) {
-        void* const memory = static_cast<char*>(stack.sp) - stack.size;
-        forget_frames(memory, stack.size);
-        munmap(memory, stack.size);
+        forget_frames(stack);
+        munmap(static_cast<char*>(stack.sp) - stack.size, stack.size);
     }
 
 private:
     /// The last frames of a fiber never return, and AddressSanitizer keeps their marks on these addresses: whoever is given them next (as
-    /// a stack, here, or of a thread, anywhere) would be accused of touching them.
-    static void forget_frames(void* memory, std::size_t bytes) {
+    /// a stack, here, or of a thread, anywhere) would be accused of touching them. These frames are the first ones, at the top; to clear the
+    /// marks of a whole stack would write an eighth of its size, and stacks may be larger than the machine's memory.
+    static void forget_frames(const boost::context::stack_context& stack) {
 #if defined(DYNPAR_ADDRESS_SANITIZER)
-        __asan_unpoison_memory_region(memory, bytes);
+        const std::size_t bytes = std::min<std::size_t>(stack.size, std::size_t{1} << 20);
+        __asan_unpoison_memory_region(static_cast<char*>(stack.sp) - bytes, bytes);
 #else
-        (void)memory, (void)bytes;
+        (void)stack;
 #endif
     }
 
