@@ -261,6 +261,48 @@ TEST_CASE("blocks wait for hundreds of blocks that wait for hundreds, on one wor
     }
 }
 
+struct wait_for_blocks {
+    static constexpr const char* name = "wait_for_blocks";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, count_type* count, unsigned threads) const {
+        if (block.thread_rank() == 0) block.launch(add_one{}, shape(3, threads), count);
+        block.wait();
+    }
+};
+
+struct beside_shallower {
+    static constexpr const char* name = "beside_shallower";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, count_type* count, unsigned threads, unsigned waits, unsigned width) const {
+        block.launch(add_one{}, shape(8, threads), count);
+        for (unsigned i = 0; i < waits; ++i) block.launch(wait_for_blocks{}, shape(1, width), count, threads);
+    }
+};
+
+TEST_CASE("a wait for a grid of several worker blocks ends, whatever shallower grid is at hand") {
+    for (const unsigned worker_blocks : {1u, 2u, 0u}) {
+        for (const unsigned block_threads : {64u, 128u}) {
+            dynpar::queue_options options = with_deadline();
+            options.worker_blocks = worker_blocks;
+            options.block_threads = block_threads;
+            dynpar::queue_engine engine(options);
+            for (const unsigned width : {1u, 32u, 64u}) {
+                for (const unsigned waits : {1u, 3u, 200u}) {
+                    CAPTURE(worker_blocks);
+                    CAPTURE(block_threads);
+                    CAPTURE(width);
+                    CAPTURE(waits);
+                    for (int repeat = 0; repeat < 10; ++repeat) {
+                        auto count = filled<count_type>(engine, 1, 0);
+                        engine.run(beside_shallower{}, shape(1, 1), count.data(), 64u, waits, width);
+                        CHECK(count.to_vector()[0] == 8 + 3 * waits);
+                    }
+                }
+            }
+        }
+    }
+}
+
 // ---- Memory that is used up, and time
 
 TEST_CASE("an endless recursion ends with out_of_memory, however little memory and however few warps there are") {

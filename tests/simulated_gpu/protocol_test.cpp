@@ -111,6 +111,46 @@ TEST_CASE("a block may launch grids of several widths after it has waited") {
     }
 }
 
+// ---- Waits for grids whose blocks take a worker block each, beside shallower ones
+
+struct wait_for_blocks {
+    static constexpr const char* name = "wait_for_blocks";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* count, unsigned threads) const {
+        if (block.thread_rank() == 0) block.launch(count_one{}, dynpar::shape(3, threads), count);
+        block.wait();
+    }
+};
+
+struct beside_shallower {
+    static constexpr const char* name = "beside_shallower";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* count, unsigned threads, unsigned waits, unsigned width) const {
+        block.launch(count_one{}, dynpar::shape(8, threads), count);
+        for (unsigned i = 0; i < waits; ++i) block.launch(wait_for_blocks{}, dynpar::shape(1, width), count, threads);
+    }
+};
+
+TEST_CASE("a wait for a grid of several worker blocks ends, whatever shallower grid is at hand") {
+    for (const engine_size& size : sizes) {
+        if (size.block_threads < 64) continue;
+        auto engine = engine_of(size.block_threads, size.worker_blocks);
+        for (const unsigned width : {1u, 32u}) {
+            for (const unsigned waits : {1u, 3u}) {
+                CAPTURE(size.block_threads);
+                CAPTURE(size.worker_blocks);
+                CAPTURE(width);
+                CAPTURE(waits);
+                for (int repeat = 0; repeat < 5; ++repeat) {
+                    auto count = filled(engine, 1, u64{0});
+                    engine.run(beside_shallower{}, dynpar::shape(1, 1), count.data(), size.block_threads, waits, width);
+                    CHECK(count.to_vector()[0] == 8 + 3 * waits);
+                }
+            }
+        }
+    }
+}
+
 // ---- More wide tasks than stacks hold
 
 struct mark {

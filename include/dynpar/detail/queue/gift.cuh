@@ -131,33 +131,26 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_gift() {
 }
 
 // A slot is mostly empty long before its turn comes again. If it is not, the warp that its gift is for has had other work for very long; it
-// may just now wait for a slot itself, one that holds a gift for this warp. So who waits takes in its own.
+// may just now wait for a slot itself, one that holds a gift for this warp or for this worker block. So who waits takes in its own.
 
-/// All lanes together: false if the run is over meanwhile.
-__device__ __noinline__ inline bool wait_until_empty(const ring_slot& gift, unsigned long long number) {
-    while (true) {
-        bool empty = false, over = false, there = false;
-        if (lane_rank() == 0) {
-            empty = load_acquire(gift.turn) == empty_turn(number);
-            over = !empty && run_stopped();  // whoever was to take the gift has perhaps left
-            there = !empty && gift_is_there();
-        }
-        if (__shfl_sync(all_lanes, empty, 0)) return true;
-        if (__shfl_sync(all_lanes, over, 0)) return false;
-        if (__shfl_sync(all_lanes, there, 0)) accept_gift();
-    }
+/// All lanes together: takes in whatever has come for this warp, and for its worker block if it is the agent.
+__device__ __noinline__ inline void accept_all_gifts() {
+    if (__shfl_sync(all_lanes, gift_is_there(), 0)) accept_gift();
+    if (threadIdx.x < warp_size) accept_block_gift();
 }
-/// The same for a worker block, by its agent, without its lock.
-__device__ __noinline__ inline bool wait_until_block_slot_is_empty(const ring_slot& gift, unsigned long long number) {
+
+/// All lanes together, without a lock: false if the run is over meanwhile. Whoever was to take the gift has perhaps left then.
+__device__ __noinline__ inline bool wait_until_empty(const ring_slot& gift, unsigned long long number) {
     while (true) {
         bool empty = false, over = false;
         if (lane_rank() == 0) {
             empty = load_acquire(gift.turn) == empty_turn(number);
-            over = !empty && run_stopped();
+            over = !empty && (run_stopped() || look(engine().control->done) != 0);
+            if (over) atomicAdd(&engine().control->empty_gifts, 1u);  // one was promised, and does not come
         }
         if (__shfl_sync(all_lanes, empty, 0)) return true;
         if (__shfl_sync(all_lanes, over, 0)) return false;
-        accept_block_gift();
+        accept_all_gifts();
     }
 }
 
@@ -276,7 +269,7 @@ __device__ DYNPAR_NOINLINE inline bool share_block_tasks() {
         number = __shfl_sync(all_lanes, number, 0);
         if (number == ~0ull) return gifts != 0;
         ring_slot& gift = engine().block_slots[number & engine().ring_mask];
-        if (!wait_until_block_slot_is_empty(gift, number)) return true;
+        if (!wait_until_empty(gift, number)) return true;
         with_block_lock_as_warp(gang.lock, [&] {
             unspill_block_tasks();
             __syncwarp();

@@ -56,6 +56,7 @@ struct launch_cache {
     unsigned most_threads = 0;  // it was compiled for
     unsigned threads = 0;
     unsigned bytes = 0;
+    unsigned most_bytes = 0;    // of shared memory that were ever asked for: another thread may be about to launch with as many
     int device = -1;
     unsigned blocks = 0;
 };
@@ -231,9 +232,11 @@ public:
     unsigned worker_blocks(launch_cache& cache, const void* grid, unsigned threads, unsigned bytes) const {
         const std::lock_guard<std::mutex> guard(cache.mutex);
         if (cache.threads != threads || cache.bytes != bytes || cache.device != device_number_) {
-            if (bytes > 48 * 1024) {
+            if (cache.device != device_number_) cache.most_bytes = 0;
+            if (bytes > std::max(48u * 1024, cache.most_bytes)) {
                 check(cudaFuncSetAttribute(grid, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
                       "asking for the worker blocks' shared memory (queue_options::shared_bytes)");
+                cache.most_bytes = bytes;
             }
             int blocks = 0;
             check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, grid, static_cast<int>(threads), bytes),
@@ -276,6 +279,7 @@ public:
         cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
         check(cudaStreamIsCapturing(stream, &capture), "asking whether a stream is being captured");
         run->captured_ = capture == cudaStreamCaptureStatusActive;
+        if (!run->captured_) run->complete_.reset(make_event());  // now: when the grid is launched, nothing may fail that its end waits for
         if (run->captured_ && !locks_) {
             wait_for_last_run();  // it holds no lock
             locks_ = true;
@@ -355,9 +359,10 @@ public:
             throw cuda_error(code, "launch of the resident grid for " + run.kernel_, DYNPAR_HERE);
         }
         if (run.captured_) return;
-        run.complete_.reset(make_event());
-        check(cudaEventRecord(run.complete_.get(), stream), "recording the end of a run");
-        check(cudaEventRecord(last_complete_.get(), stream), "recording the end of a run");
+        cudaError_t recorded = cudaEventRecord(run.complete_.get(), stream);
+        if (recorded == cudaSuccess) recorded = cudaEventRecord(last_complete_.get(), stream);
+        if (recorded != cudaSuccess) static_cast<void>(cudaStreamSynchronize(stream));  // nobody else would wait for the grid
+        check(recorded, "recording the end of a run");
         last_stream_ = stream_number(stream);
         used_ = true;
     }

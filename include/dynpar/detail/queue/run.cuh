@@ -83,7 +83,6 @@ __device__ inline void finish_run() {
     run_result& result = *engine().result;
     // Read at one go: loads that wait for each other, and a look at host memory, would take longer than all the rest.
     const unsigned stop = look(control.stop);
-    const unsigned begun_count = look(control.begun_count);
     const unsigned empty_gifts = look(control.empty_gifts);
     const unsigned long long failed_calls = look(failures.failed_calls);
     const bool stopped = stop != not_stopped;
@@ -138,14 +137,13 @@ __device__ inline void finish_run() {
             reinterpret_cast<unsigned*>(&failures)[i] = 0;
         }
     }
-    if (begun_count != 0) {
-        for (unsigned i = threadIdx.x; i < run_result::most_kernels; i += blockDim.x) {
-            control.begun_kernels[i] = 0;
-            control.begun_depths[i] = 0;
-        }
+    // Whatever there was: without a barrier here nobody knows whether thread 0 has forgotten it already.
+    for (unsigned i = threadIdx.x; i < run_result::most_kernels; i += blockDim.x) {
+        control.begun_kernels[i] = 0;
+        control.begun_depths[i] = 0;
     }
     for (unsigned i = threadIdx.x; i < size_classes * sublists; i += blockDim.x) control.free_lists[i / sublists][i % sublists] = 0;
-    if (engine().replayed) {
+    if (engine().replayed || engine().locked) {  // the host, or another run, goes by what the first thread writes last
         __threadfence_system();
         __syncthreads();
     }
@@ -205,11 +203,12 @@ __device__ inline bool is_last_to_end() {
 }
 
 __device__ __noinline__ inline void end_worker_block() {
-    if (lane_rank() == 0 && look_in_block(this_block().gang.over) != run_is_complete && run_stopped()) {
-        atomicAdd(&engine().control->abandoned, count_abandoned());
+    const bool stopped = lane_rank() == 0 && look_in_block(this_block().gang.over) != run_is_complete && run_stopped();
+    if (__syncthreads_or(static_cast<int>(stopped)) != 0) {  // no other warp changes anything any more
+        if (lane_rank() == 0) atomicAdd(&engine().control->abandoned, count_abandoned());
         fence();
+        __syncthreads();
     }
-    __syncthreads();
     unsigned last = 0;
 #if !DYNPAR_NO_TRACE
     if (engine().trace != nullptr) {

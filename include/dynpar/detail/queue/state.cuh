@@ -142,7 +142,7 @@ struct run_control {
     unsigned long long grids;
     unsigned long long abandoned;
     stopped_workers at_stop;
-    unsigned empty_gifts;                                     // with no tasks in them: some may be in their slots when the run ends
+    unsigned empty_gifts;                                     // with no tasks in them, or promised in vain: slots may not be as they were
     unsigned long long begun_at;                              // by the device's clock, nanoseconds; only where there is a deadline
     unsigned trace_batches;                                   // that were taken, but for the first of each worker block
     unsigned begun_count;

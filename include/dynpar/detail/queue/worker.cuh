@@ -62,7 +62,7 @@ __device__ inline bool take_posted_deeper_than(int depth) {
         taken = take_of_share(depth, false, task);
         for (unsigned place = 0; !taken && place < board_places; ++place) {
             const board_word seen(look(control.board[place]));
-            if (seen.left() <= 0 || (seen.width() == info::on_block && threadIdx.x != 0)) continue;
+            if (seen.left() <= 0) continue;  // blocks for worker blocks too: this warp may be the only one that can see to them
             // The place may have gone to another grid since: then its blocks lie below what may run here, as some gifts do.
             const wide_task& posted = at<launch_details>(seen.details())->task;
             if (static_cast<int>(look(posted.info) & info::depth_mask) <= depth) continue;
