@@ -46,7 +46,7 @@ inline void copy_out(void* host, const void* there, std::size_t bytes) {
 inline void clear(void* there, std::size_t bytes) {
     dynpar::check(cudaMemsetAsync(there, 0, bytes, cudaStreamPerThread), "clearing the counts of a random program");
 }
-/// Engines' streams do not wait for others. Each thread has a stream of its own: the default one all would wait for.
+/// Engines' streams do not wait for others.
 inline void finish_copies() { dynpar::check(cudaStreamSynchronize(cudaStreamPerThread), "copying a random program to the device"); }
 #endif
 

@@ -56,7 +56,6 @@ struct arguments {
     unsigned program_seconds = 60;
     unsigned most_failures = 1;
     unsigned repeat = 1;
-    unsigned threads = 1;
     bool list = false;
     bool every_mutant = false;
     bool no_shrink = false;
@@ -317,26 +316,6 @@ private:
     std::thread watchdog_;
 };
 
-/// Programs of several threads meet on the GPU, as runs of several engines do in one process.
-int run_threads(const arguments& a) {
-    std::vector<arguments> each(a.threads, a);
-    std::vector<int> status(a.threads, 2);
-    std::vector<std::thread> threads;
-    for (unsigned t = 0; t < a.threads; ++t) {
-        each[t].seed = a.seed + t;
-        threads.emplace_back([&, t] {
-            try {
-                const auto runner = fuzz::runner::make();
-                status[t] = tool(each[t], *runner).run_many();
-            } catch (const std::exception& e) {
-                std::fprintf(stderr, "fuzz: seed %llu: %s\n", static_cast<unsigned long long>(each[t].seed), e.what());
-            }
-        });
-    }
-    for (std::thread& thread : threads) thread.join();
-    return *std::max_element(status.begin(), status.end());
-}
-
 int list() {
     std::printf("profiles:\n");
     for (const fuzz::profile& p : fuzz::profiles()) std::printf("  %-14s %s\n", p.name, p.what);
@@ -356,9 +335,6 @@ int main(int argc, char** argv) {
     app.add_option("--seconds", a.seconds, "how long; 0: until the programs are done");
     app.add_option("--profile", a.profile, "what is drawn, or all: in turns, a batch each")->capture_default_str();
     app.add_option("--batch", a.batch, "programs that share an engine")->capture_default_str()->check(CLI::PositiveNumber);
-    app.add_option("--threads", a.threads, "that run programs at the same time, each on engines of its own, with seeds from --seed on")
-        ->capture_default_str()
-        ->check(CLI::PositiveNumber);
     app.add_option("--most-grids", a.most_grids, "of a program, about")->capture_default_str()->check(CLI::PositiveNumber);
     app.add_option("--scale", a.scale, "makes programs larger or smaller")->capture_default_str()->check(CLI::PositiveNumber);
     app.add_option("--mutant", a.mutant, "a break that has to be found")->capture_default_str();
@@ -384,7 +360,6 @@ int main(int argc, char** argv) {
             std::printf("skipped: no usable GPU\n");
             return exit_skipped;
         }
-        if (a.threads > 1 && a.file.empty() && !a.every_mutant) return run_threads(a);
         tool t(a, *runner);
         if (!a.file.empty()) return t.run_file();
         return a.every_mutant ? t.run_mutants() : t.run_many();

@@ -143,6 +143,7 @@ TEST_CASE("C1, C3, C6 with a hundred million grids of one thread") {
 TEST_CASE("C1, C3, C6 with ten million grids of a few threads or a warp") {
     for (const unsigned block_threads : {0u, 1024u}) {
         dynpar::queue_options options = with_deadline();
+        if (block_threads > DYNPAR_QUEUE_MOST_THREADS) continue;
         options.block_threads = block_threads;
         dynpar::queue_engine engine(options);
         for (const unsigned threads : {2u, 31u, 32u}) {
