@@ -350,12 +350,16 @@ private:
         same("lost_launches", report.lost_launches, e.lost);
         same("failed_calls", report.failed_calls, e.failed);
         same("deepest_nesting", report.deepest_nesting, e.deepest);
-        std::map<failure_key, std::uint64_t> found;
+        // A block of a malleable grid may look in the report as one of a fixed width: where both failed alike they are one entry.
+        const auto by_any_width = [&](failure_key key) {
+            failure_key any = key;
+            std::get<4>(any) = any_width;
+            return e.failures.find(any) != e.failures.end() ? any : key;
+        };
+        std::map<failure_key, std::uint64_t> found, expected;
+        for (const auto& [key, count] : e.failures) expected[by_any_width(key)] += count;
         for (const dynpar::failure& f : report.failures) {
-            failure_key key{static_cast<int>(f.operation), static_cast<int>(f.status), f.kernel, f.depth, to_string(f.shape)};
-            const bool launches = f.operation == dynpar::operation::launch || f.operation == dynpar::operation::then;
-            if (!launches && e.failures.find(key) == e.failures.end()) std::get<4>(key) = any_width;
-            found[key] += f.count;
+            found[by_any_width({static_cast<int>(f.operation), static_cast<int>(f.status), f.kernel, f.depth, to_string(f.shape)})] += f.count;
         }
         const auto describe = [](const failure_key& key, std::uint64_t count) {
             return std::to_string(count) + " x " + dynpar::to_string(static_cast<dynpar::operation>(std::get<0>(key))) + " " + std::get<2>(key) +
@@ -363,14 +367,14 @@ private:
                    dynpar::to_string(static_cast<dynpar::status>(std::get<1>(key)));
         };
         if (found.size() < 200) {  // the list has room for 256 kinds
-            for (const auto& [key, count] : e.failures) {
+            for (const auto& [key, count] : expected) {
                 const auto it = found.find(key);
                 if (it == found.end() || it->second != count) {
                     wrong << "  report: not in the list as it has to be: " << describe(key, count) << '\n';
                 }
             }
             for (const auto& [key, count] : found) {
-                if (e.failures.find(key) == e.failures.end()) wrong << "  report: in the list, and has not failed: " << describe(key, count) << '\n';
+                if (expected.find(key) == expected.end()) wrong << "  report: in the list, and has not failed: " << describe(key, count) << '\n';
             }
         }
         const dynpar::trace& t = report.trace;

@@ -381,7 +381,7 @@ struct spin {
     DYNPAR_FUNCTION void operator()(Block& block, unsigned turns) const {
         unsigned x = block.thread_rank();
         for (unsigned i = 0; i < turns; ++i) x = x * 1664525u + 1013904223u;
-        if (x == 4711 && turns == ~0u) block.sync();  // or the compiler would do without the loop
+        if (x == 4711 && turns == ~0u) block.launch(*this, shape(1, 1), 0u);  // or the compiler would do without the loop
     }
 };
 
@@ -426,7 +426,7 @@ struct rhythm {
 
 template <class Call>
 void check_deadline_of(dynpar::queue_engine& engine, const char* what, Call call) {
-    INFO(what);
+    INFO(std::string(what));
     const std::string message = message_of<dynpar::deadlock_error>(call);
     CHECK(contains(message, "stopped by its deadline of 30 ms"));
     CHECK(contains(message, "warps were running grids"));
