@@ -53,7 +53,7 @@ foreach(form with without)
 endforeach()
 
 set(queue _ZN6dynpar6detail5queue)
-set(entry ${queue}12entry_pointsI10everythingJiEE)
+set(entry ${queue}3hot12entry_pointsI10everythingJiEE)
 set(kernels ${entry}4laneEjjNS1_14lane_argumentsE ${entry}9wide_laneENS1_9wide_taskEj ${entry}4wideEjb)
 set(lane_rounds ${queue}9run_lanesILb0EEEvj ${queue}9run_lanesILb1EEEvj)
 # What the trace's functions have in their names, and what they read. Nothing else in the PTX has these words.
