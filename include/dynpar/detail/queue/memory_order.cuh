@@ -51,11 +51,6 @@ __device__ inline int add_acquire_release(int& place, int change) {
     asm volatile("atom.add.acq_rel.gpu.s32 %0, [%1], %2;" : "=r"(before) : "l"(&place), "r"(change) : "memory");
     return before;
 }
-__device__ inline unsigned long long add_acquire_release(unsigned long long& place, unsigned long long change) {
-    unsigned long long before;
-    asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(&place), "l"(change) : "memory");
-    return before;
-}
 
 /// Adds, and sees what the thread has written that released what was found; what it had been.
 __device__ inline unsigned long long add_acquire(unsigned long long& place, unsigned long long change) {
