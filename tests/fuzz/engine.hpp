@@ -41,13 +41,12 @@ inline void copy_in(void* there, const void* host, std::size_t bytes) {
 inline void copy_out(void* host, const void* there, std::size_t bytes) {
     dynpar::check(cudaMemcpyAsync(host, there, bytes, cudaMemcpyDeviceToHost, cudaStreamPerThread),
                   "copying results of a random program to the host");
-    dynpar::check(cudaStreamSynchronize(cudaStreamPerThread), "copying results of a random program to the host");
 }
 inline void clear(void* there, std::size_t bytes) {
     dynpar::check(cudaMemsetAsync(there, 0, bytes, cudaStreamPerThread), "clearing the counts of a random program");
 }
 /// Engines' streams do not wait for others.
-inline void finish_copies() { dynpar::check(cudaStreamSynchronize(cudaStreamPerThread), "copying a random program to the device"); }
+inline void finish_copies() { dynpar::check(cudaStreamSynchronize(cudaStreamPerThread), "copying a random program to or from the device"); }
 #endif
 
 inline engine_traits traits_of_engine() {

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <iostream>
 #include <mutex>
@@ -56,7 +58,9 @@ struct arguments {
     unsigned program_seconds = 60;
     unsigned most_failures = 1;
     unsigned repeat = 1;
+    unsigned threads = 1;
     bool list = false;
+    bool print = false;
     bool every_mutant = false;
     bool no_shrink = false;
     bool quiet = false;
@@ -85,12 +89,24 @@ fuzz::program draw(const std::string& profile, std::uint64_t seed, std::uint64_t
     }
 }
 
+std::string profile_of(const arguments& a, std::uint64_t number) {
+    if (a.profile != "all") return a.profile;
+    return fuzz::profiles()[number / a.batch % fuzz::profiles().size()].name;
+}
+
+std::uint32_t most_grids_of(const arguments& a) { return static_cast<std::uint32_t>(std::max(1.0, a.most_grids * a.scale)); }
+
+fuzz::program draw_number(const arguments& a, std::uint64_t number, fuzz::layout& l) {
+    const fuzz::engine_traits engine = fuzz::runner::traits();
+    const std::string profile = profile_of(a, number);
+    const fuzz::engine_settings settings = fuzz::draw_settings(profile, a.seed, number / a.batch, engine);
+    return draw(profile, a.seed, number, settings, engine, most_grids_of(a), l);
+}
+
 class tool {
 public:
     tool(const arguments& wanted, fuzz::runner& runner)
-        : arguments_(wanted), runner_(runner), engine_(fuzz::runner::traits()), name_("fuzz_" + engine_.name), watchdog_([this] { watch(); }) {
-        most_grids_ = static_cast<std::uint32_t>(std::max(1.0, wanted.most_grids * wanted.scale));
-    }
+        : arguments_(wanted), runner_(runner), engine_(fuzz::runner::traits()), name_("fuzz_" + engine_.name), watchdog_([this] { watch(); }) {}
     ~tool() {
         over_ = true;
         watchdog_.join();
@@ -104,28 +120,30 @@ public:
         }
         const fuzz::program p = fuzz::read(in);
         const fuzz::layout l = fuzz::lay_out(p, engine_, most_slots);
-        what_runs_ = arguments_.file;
         fuzz::verdict v;
-        for (unsigned i = 0; i < arguments_.repeat && v.right; ++i) v = run(p, l, mutant_named(arguments_.mutant));
+        for (unsigned i = 0; i < arguments_.repeat && v.right; ++i) {
+            v = runner_.judge(p, l, run(p, l, mutant_named(arguments_.mutant), 0, arguments_.file));
+        }
         std::printf("%s: %llu grids, %llu blocks: %s\n%s", arguments_.file.c_str(), static_cast<unsigned long long>(l.expected.grids),
                     static_cast<unsigned long long>(l.expected.blocks),
                     !v.right ? "wrong" : v.out_of_resources ? "right, and out of resources" : "right", v.what.c_str());
         return v.right ? 0 : 1;
     }
 
+    /// Programs run one after another in the order of their numbers, whatever the number of threads.
     int run_many() {
-        const auto begin = clock_type::now();
-        auto last_line = begin;
-        for (std::uint64_t number = arguments_.first; arguments_.programs == 0 || number < arguments_.first + arguments_.programs; ++number) {
-            if (arguments_.seconds != 0 && seconds_since(begin) >= arguments_.seconds) break;
-            if (!run_number(number, mutant_named(arguments_.mutant))) break;
-            if (!arguments_.quiet && seconds_since(last_line) > 30) {
-                last_line = clock_type::now();
-                print_sum(begin, " so far");
-            }
-        }
-        print_sum(begin, "");
-        return failures_ == 0 ? 0 : 1;
+        begin_ = last_line_ = clock_type::now();
+        next_ = turn_ = arguments_.first;
+        const fuzz::mutant m = mutant_named(arguments_.mutant);
+        std::vector<std::thread> threads;
+        for (unsigned i = 1; i < arguments_.threads; ++i) threads.emplace_back([this, m] { run_some(m); });
+        run_some(m);
+        for (std::thread& thread : threads) thread.join();
+        print_sum("");
+        std::sort(failed_.begin(), failed_.end());
+        for (const std::uint64_t number : failed_) tell_how_to_repeat(number);
+        if (thrown_) std::rethrow_exception(thrown_);
+        return failed_.empty() ? 0 : 1;
     }
 
     /// Every mutant has to be found among the first programs of some profile.
@@ -137,9 +155,8 @@ public:
             fuzz::verdict v;
             for (; number < most && v.right; ++number) {
                 fuzz::layout l;
-                const fuzz::program p = draw_number(number, l);
-                what_runs_ = std::string("mutant ") + mutant_names[m];
-                v = run(p, l, static_cast<fuzz::mutant>(m));
+                const fuzz::program p = draw_number(arguments_, number, l);
+                v = runner_.judge(p, l, run(p, l, static_cast<fuzz::mutant>(m), number, std::string("mutant ") + mutant_names[m]));
             }
             const std::string why = v.what.substr(0, v.what.find('\n'));
             if (v.right) {
@@ -160,57 +177,91 @@ private:
         }
         throw std::invalid_argument("\"" + name + "\" is no mutant; see --list");
     }
-    std::string profile_of(std::uint64_t number) const {
-        if (arguments_.profile != "all") return arguments_.profile;
-        return fuzz::profiles()[number / arguments_.batch % fuzz::profiles().size()].name;
-    }
-    fuzz::program draw_number(std::uint64_t number, fuzz::layout& l) const {
-        const std::string profile = profile_of(number);
-        const fuzz::engine_settings settings = fuzz::draw_settings(profile, arguments_.seed, number / arguments_.batch, engine_);
-        return draw(profile, arguments_.seed, number, settings, engine_, most_grids_, l);
-    }
-
-    fuzz::verdict run(const fuzz::program& p, const fuzz::layout& l, fuzz::mutant m) {
+    fuzz::outcome run(const fuzz::program& p, const fuzz::layout& l, fuzz::mutant m, std::uint64_t number, const std::string& name) {
         {
-            const std::lock_guard<std::mutex> guard(mutex_);
+            const std::lock_guard<std::mutex> guard(watch_mutex_);
             runs_ = &p;
+            number_ = number;
+            what_runs_ = name;
             begun_ = clock_type::now();
         }
-        fuzz::verdict v = runner_.run(p, l, m);
-        const std::lock_guard<std::mutex> guard(mutex_);
+        fuzz::outcome o = runner_.run(p, l, m);
+        const std::lock_guard<std::mutex> guard(watch_mutex_);
         runs_ = nullptr;
-        return v;
+        return o;
     }
 
-    /// False: stop.
-    bool run_number(std::uint64_t number, fuzz::mutant m) {
-        fuzz::layout l;
-        const fuzz::program p = draw_number(number, l);
-        what_runs_ = "program " + std::to_string(number) + " (" + profile_of(number) + ")";
-        repeat_ = name_ + " --seed " + std::to_string(arguments_.seed) + " --profile " + arguments_.profile + " --batch " +
-                  std::to_string(arguments_.batch) + " --most-grids " + std::to_string(most_grids_) +
-                  (arguments_.mutant != "none" ? " --mutant " + arguments_.mutant : "");
-        number_ = number;
-        const fuzz::verdict v = run(p, l, m);
+    /// One of the threads: draws the next program, runs it when it is its turn, judges it.
+    void run_some(fuzz::mutant m) {
+        std::unique_lock<std::mutex> lock(mutex_);
+        while (!is_over()) {
+            const std::uint64_t number = next_++;
+            lock.unlock();
+            fuzz::program p;
+            fuzz::layout l;
+            std::exception_ptr thrown;
+            try {
+                p = draw_number(arguments_, number, l);
+            } catch (...) {
+                thrown = std::current_exception();
+            }
+            lock.lock();
+            turns_.wait(lock, [&] { return turn_ == number; });
+            fuzz::outcome o;
+            const bool runs = !thrown && !stop_;
+            if (runs) {
+                lock.unlock();
+                o = run(p, l, m, number, name_of(number));
+                lock.lock();
+            }
+            ++turn_;
+            stop_ = stop_ || thrown || !o.exception.empty();
+            if (thrown && !thrown_) thrown_ = thrown;
+            turns_.notify_all();
+            if (!runs) continue;
+            lock.unlock();
+            const fuzz::verdict v = runner_.judge(p, l, o);
+            lock.lock();
+            count(number, l, v);
+        }
+    }
+    bool is_over() const {
+        return stop_ || (arguments_.programs != 0 && next_ >= arguments_.first + arguments_.programs) ||
+               (arguments_.seconds != 0 && seconds_since(begin_) >= arguments_.seconds);
+    }
+
+    void count(std::uint64_t number, const fuzz::layout& l, const fuzz::verdict& v) {
         ++programs_;
         grids_ += l.expected.grids;
         blocks_ += l.expected.blocks;
         out_of_resources_ += v.out_of_resources;
-        if (v.right) return true;
-        ++failures_;
-        std::printf("%s: %s is wrong\n%s", name_.c_str(), what_runs_.c_str(), v.what.c_str());
-        tell_how_to_repeat(p);
-        return !v.broken && failures_ < arguments_.most_failures;
+        if (!v.right) {
+            std::printf("%s: %s is wrong\n%s", name_.c_str(), name_of(number).c_str(), v.what.c_str());
+            std::fflush(stdout);
+            failed_.push_back(number);
+            stop_ = stop_ || failed_.size() >= arguments_.most_failures;
+        }
+        if (!arguments_.quiet && seconds_since(last_line_) > 30) {
+            last_line_ = clock_type::now();
+            print_sum(" so far");
+        }
     }
 
-    void tell_how_to_repeat(const fuzz::program& p) {
-        const std::uint64_t first_of_batch = number_ / arguments_.batch * arguments_.batch;
-        std::printf("repeat: %s --first %llu --programs 1\n", repeat_.c_str(), static_cast<unsigned long long>(number_));
+    std::string name_of(std::uint64_t number) const { return "program " + std::to_string(number) + " (" + profile_of(arguments_, number) + ")"; }
+
+    void tell_how_to_repeat(std::uint64_t number) const {
+        const std::string repeat = name_ + " --seed " + std::to_string(arguments_.seed) + " --profile " + arguments_.profile + " --batch " +
+                                   std::to_string(arguments_.batch) + " --most-grids " + std::to_string(most_grids_of(arguments_)) +
+                                   (arguments_.mutant != "none" ? " --mutant " + arguments_.mutant : "");
+        const std::uint64_t first_of_batch = number / arguments_.batch * arguments_.batch;
+        std::printf("repeat: %s --first %llu --programs 1\n", repeat.c_str(), static_cast<unsigned long long>(number));
         std::fflush(stdout);
         if (arguments_.no_shrink) return;
+        fuzz::layout drawn;
+        const fuzz::program p = draw_number(arguments_, number, drawn);
         if (!fails_alone(p)) {
-            std::printf("alone it is right: it takes the programs before it; repeat: %s --first %llu --programs %llu\n", repeat_.c_str(),
-                        static_cast<unsigned long long>(first_of_batch), static_cast<unsigned long long>(number_ - first_of_batch + 1));
+            std::printf("alone it is right: it takes the programs before it; repeat: %s --first %llu --programs %llu\n", repeat.c_str(),
+                        static_cast<unsigned long long>(first_of_batch), static_cast<unsigned long long>(number - first_of_batch + 1));
             std::fflush(stdout);
             return;
         }
@@ -219,7 +270,7 @@ private:
             return seconds_since(begin) < 300 && fails_alone(candidate);
         };
         const fuzz::program small = fuzz::shrink(p, fails, 3000);
-        const std::string file = arguments_.folder + "/" + name_ + "-" + std::to_string(arguments_.seed) + "-" + std::to_string(number_) + ".program";
+        const std::string file = arguments_.folder + "/" + name_ + "-" + std::to_string(arguments_.seed) + "-" + std::to_string(number) + ".program";
         std::ofstream(file) << text_of(small);
         const fuzz::layout l = fuzz::lay_out(small, engine_, most_slots);
         std::printf("shrunk to %llu grids, %llu blocks:\n%srepeat: %s --program %s --repeat %s%s\n", static_cast<unsigned long long>(l.expected.grids),
@@ -280,24 +331,26 @@ private:
     void watch() {
         while (!over_) {
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
-            const std::lock_guard<std::mutex> guard(mutex_);
+            std::unique_lock<std::mutex> lock(watch_mutex_);
             if (runs_ == nullptr || seconds_since(begun_) < arguments_.program_seconds) continue;
             std::printf("%s: %s has not ended after %u s\n", name_.c_str(), what_runs_.c_str(), arguments_.program_seconds);
             std::fflush(stdout);
-            if (arguments_.file.empty() && !arguments_.every_mutant) tell_how_to_repeat(*runs_);
+            const std::uint64_t number = number_;
+            lock.unlock();
+            if (arguments_.file.empty() && !arguments_.every_mutant) tell_how_to_repeat(number);
             _exit(1);
         }
     }
 
-    void print_sum(clock_type::time_point begin, const char* so_far) const {
-        const double seconds = seconds_since(begin);
+    void print_sum(const char* so_far) const {
+        const double seconds = seconds_since(begin_);
         std::printf("%s%s: seed %llu, profile %s: %llu programs, %llu grids, %llu blocks in %.1f s (%.0f programs/s, %.0f grids/s), "
                     "%llu out of resources as they may be, %llu failures\n",
                     name_.c_str(), so_far, static_cast<unsigned long long>(arguments_.seed), arguments_.profile.c_str(),
                     static_cast<unsigned long long>(programs_), static_cast<unsigned long long>(grids_),
                     static_cast<unsigned long long>(blocks_), seconds, static_cast<double>(programs_) / seconds,
                     static_cast<double>(grids_) / seconds, static_cast<unsigned long long>(out_of_resources_),
-                    static_cast<unsigned long long>(failures_));
+                    static_cast<unsigned long long>(failed_.size()));
         std::fflush(stdout);
     }
 
@@ -305,12 +358,20 @@ private:
     fuzz::runner& runner_;
     fuzz::engine_traits engine_;
     std::string name_;
-    std::uint32_t most_grids_ = 0;
-    std::string what_runs_, repeat_;
-    std::uint64_t number_ = 0, programs_ = 0, grids_ = 0, blocks_ = 0, out_of_resources_ = 0, failures_ = 0;
 
-    std::mutex mutex_;
+    std::mutex mutex_;  // of what follows
+    std::condition_variable turns_;
+    std::uint64_t next_ = 0, turn_ = 0;  // the programs to draw and to run next
+    bool stop_ = false;
+    std::exception_ptr thrown_;
+    clock_type::time_point begin_, last_line_;
+    std::uint64_t programs_ = 0, grids_ = 0, blocks_ = 0, out_of_resources_ = 0;
+    std::vector<std::uint64_t> failed_;
+
+    std::mutex watch_mutex_;  // of what follows
     const fuzz::program* runs_ = nullptr;
+    std::uint64_t number_ = 0;
+    std::string what_runs_;
     clock_type::time_point begun_;
     std::atomic<bool> over_{false};
     std::thread watchdog_;
@@ -341,11 +402,15 @@ int main(int argc, char** argv) {
     app.add_flag("--every-mutant", a.every_mutant, "whether every mutant is found among --programs programs");
     app.add_option("--program", a.file, "run the program in this file");
     app.add_option("--repeat", a.repeat, "how often, on one engine")->capture_default_str();
+    app.add_option("--threads", a.threads, "that draw programs and judge what they left; one at a time runs")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
     app.add_option("--folder", a.folder, "where shrunk programs are put")->capture_default_str();
     app.add_option("--program-seconds", a.program_seconds, "what a program may take")->capture_default_str();
     app.add_option("--failures", a.most_failures, "stop after so many")->capture_default_str();
     app.add_flag("--no-shrink", a.no_shrink, "do not make failing programs small");
     app.add_flag("--quiet", a.quiet, "no lines on the way");
+    app.add_flag("--print", a.print, "print the first program instead of running any");
     app.add_flag("--list", a.list, "profiles and mutants");
     try {
         app.parse(argc, argv);
@@ -355,6 +420,11 @@ int main(int argc, char** argv) {
     if (a.list) return list();
     if (a.programs == 0 && a.seconds == 0) a.programs = 1000;
     try {
+        if (a.print) {
+            fuzz::layout l;
+            fuzz::write(std::cout, draw_number(a, a.first, l));
+            return 0;
+        }
         const auto runner = fuzz::runner::make();
         if (!runner) {
             std::printf("skipped: no usable GPU\n");

@@ -64,27 +64,40 @@ private:
 
 class engine_runner : public runner {
 public:
-    verdict run(const program& p, const layout& l, mutant m) override {
-        verdict v;
+    outcome run(const program& p, const layout& l, mutant m) override {
+        outcome o;
         try {
             use_engine(p.settings);
-            v = run_once(p, l, m);
-            if (v.out_of_resources && v.right && (p.settings.pending_launches == 0 || p.settings.pending_launches > 16)) {
-                // The next run on the same engine has to be right.
+            o = run_once(p, l, m);
+            if (o.out_of_resources && (p.settings.pending_launches == 0 || p.settings.pending_launches > 16)) {
                 const program next = small_program(p.settings);
-                const verdict after = run_once(next, lay_out(next, traits(), 1000), mutant::none);
-                if (!after.right) {
-                    v.right = false;
-                    v.what += "after a run without memory, the next one:\n" + after.what;
-                } else if (after.out_of_resources) {
-                    v.right = false;
-                    v.what += "after a run without memory, the next one has none either\n";
-                }
+                o.next = std::make_unique<outcome>(run_once(next, lay_out_small(next), mutant::none));
             }
         } catch (const std::exception& e) {
+            o.exception = e.what();
+        }
+        return o;
+    }
+
+    verdict judge(const program& p, const layout& l, const outcome& o) const override {
+        verdict v;
+        if (!o.exception.empty()) {
             v.right = false;
             v.broken = true;
-            v.what += std::string("exception: ") + e.what() + "\n";
+            v.what = "exception: " + o.exception + "\n";
+            return v;
+        }
+        v = judge_one(p, l, o);
+        if (o.next) {
+            const program next = small_program(p.settings);
+            const verdict after = judge_one(next, lay_out_small(next), *o.next);
+            if (!after.right) {
+                v.right = false;
+                v.what += "after a run without memory, the next one:\n" + after.what;
+            } else if (after.out_of_resources) {
+                v.right = false;
+                v.what += "after a run without memory, the next one has none either\n";
+            }
         }
         return v;
     }
@@ -111,6 +124,8 @@ private:
         }
         return p;
     }
+
+    static layout lay_out_small(const program& p) { return lay_out(p, traits(), 1000); }
 
     /// The step or node that a mutant changes.
     static std::uint32_t target_of(const program& p, const layout& l, mutant m) {
@@ -174,7 +189,7 @@ private:
         }
     }
 
-    verdict run_once(const program& p, const layout& l, mutant m) {
+    outcome run_once(const program& p, const layout& l, mutant m) {
         // ---- to the engine's memory
         const std::size_t node_bytes = l.nodes.size() * sizeof(node), step_bytes = l.steps.size() * sizeof(step),
                           need_bytes = l.needs.size() * sizeof(need);
@@ -215,19 +230,31 @@ private:
         finish_copies();
 
         // ---- the run
-        verdict v;
-        dynpar::report report = run_root(l.nodes[0], p.salt);
-        change_report(report, m);
+        outcome o;
+        o.report = run_root(l.nodes[0], p.salt);
+        change_report(o.report, m);
+        o.out_of_resources = is_out_of_resources(p, l, o.report);
 
         // ---- what it left
-        counts_.resize(sizeof(mistake_log) / sizeof(std::uint32_t) + l.slots);
-        copy_out(counts_.data(), results, counts_.size() * sizeof(std::uint32_t));
-        mistake_log log;
-        std::memcpy(&log, counts_.data(), sizeof(log));
-        const std::uint32_t* const counts = counts_.data() + sizeof(mistake_log) / sizeof(std::uint32_t);
+        o.counts.resize(l.slots);
+        copy_out(&o.log, results, sizeof(mistake_log));
+        copy_out(o.counts.data(), c.counts, l.slots * sizeof(std::uint32_t));
+        if (p.stamped != 0) {
+            o.begun.resize(l.slots);
+            o.ended.resize(l.slots);
+            copy_out(o.begun.data(), c.begins, l.slots * sizeof(std::uint32_t));
+            copy_out(o.ended.data(), c.ends, l.slots * sizeof(std::uint32_t));
+        }
+        finish_copies();
+        return o;
+    }
 
+    static verdict judge_one(const program& p, const layout& l, const outcome& o) {
+        verdict v;
+        const mistake_log& log = o.log;
+        const std::uint32_t* const counts = o.counts.data();
         std::ostringstream wrong;
-        v.out_of_resources = is_out_of_resources(p, l, report);
+        v.out_of_resources = o.out_of_resources;
         for (unsigned i = 0; i < mistakes; ++i) {
             if (log.counts[i] == 0 || (v.out_of_resources && comes_of_lost_launches(static_cast<mistake>(i)))) continue;
             wrong << "  " << log.counts[i] << " x " << name_of(static_cast<mistake>(i)) << '\n';
@@ -240,11 +267,11 @@ private:
             }
         }
         if (v.out_of_resources) {
-            check_losses(p, l, report, counts, wrong);
+            check_losses(p, l, o.report, counts, wrong);
         } else {
             check_counts(l, counts, wrong);
-            check_report(l, report, wrong);
-            if (p.stamped != 0) check_stamps(l, c, wrong);
+            check_report(l, o.report, wrong);
+            if (p.stamped != 0) check_stamps(l, o, wrong);
         }
         v.what = wrong.str();
         v.right = v.what.empty();
@@ -387,24 +414,20 @@ private:
     }
 
     /// The same orders once more, by the one clock that all threads count on.
-    void check_stamps(const layout& l, const context& c, std::ostream& wrong) {
-        begun_.resize(l.slots);
-        ended_.resize(l.slots);
-        copy_out(begun_.data(), c.begins, l.slots * sizeof(std::uint32_t));
-        copy_out(ended_.data(), c.ends, l.slots * sizeof(std::uint32_t));
+    static void check_stamps(const layout& l, const outcome& o, std::ostream& wrong) {
         std::uint64_t early = 0, looked_at = 0;
         constexpr std::uint64_t enough = 2'000'000;
         const auto last_end = [&](std::uint32_t begin, std::uint32_t count) {
             looked_at += count;
-            return count == 0 ? 0 : *std::max_element(ended_.begin() + begin, ended_.begin() + begin + count);
+            return count == 0 ? 0 : *std::max_element(o.ended.begin() + begin, o.ended.begin() + begin + count);
         };
         for_each_grid(l, [&](std::uint32_t index, std::uint32_t base, std::uint32_t parent, std::uint32_t block) {
             const node& n = l.nodes[index];
             if (base + n.size > l.slots) return false;
             std::uint32_t begin = std::numeric_limits<std::uint32_t>::max();
             for (std::uint32_t b = 0; b < n.block_count; ++b) {
-                begin = std::min(begin, begun_[base + b]);
-                if (begun_[base + b] >= ended_[base + b]) ++early;
+                begin = std::min(begin, o.begun[base + b]);
+                if (o.begun[base + b] >= o.ended[base + b]) ++early;
             }
             for (std::uint32_t i = 0; i < n.needs && looked_at < enough; ++i) {
                 const need& range = l.needs[n.first_need + i];
@@ -423,7 +446,6 @@ private:
     engine_settings settings_;
     const unsigned char* told_ = nullptr;
     std::vector<unsigned char> image_;
-    std::vector<std::uint32_t> counts_, begun_, ended_;
     growing<unsigned char> program_, results_;
     growing<std::uint32_t> values_, begins_, ends_;
     growing<note> notes_;
