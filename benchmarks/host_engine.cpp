@@ -1,4 +1,5 @@
-// What the host engine costs: a launch, a barrier, a wait. On a CPU only ratios travel; the machine belongs to every figure.
+// What the host engine costs: a launch, a barrier, a wait. On a CPU only ratios travel; the machine belongs to every
+// figure.
 //
 //     host_engine --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 #include <dynpar/dynpar.hpp>
@@ -16,7 +17,8 @@ struct tree {
     void operator()(Block& block, int levels, std::uint64_t* grids) const {
         if (block.thread_rank() != 0) return;
         ++*grids;
-        for (int child = 0; child < 2 && levels > 0; ++child) block.launch(*this, shape(1, block.num_threads()), levels - 1, grids);
+        for (int child = 0; child < 2 && levels > 0; ++child)
+            block.launch(*this, shape(1, block.num_threads()), levels - 1, grids);
     }
 };
 
@@ -30,8 +32,8 @@ void launch(benchmark::State& state) {
         expected += 131071;
     }
     if (grids != expected) state.SkipWithError("grids are missing");
-    state.counters["s/launch"] = benchmark::Counter(static_cast<double>(grids), benchmark::Counter::kIsRate |
-                                                                                    benchmark::Counter::kInvert);
+    state.counters["s/launch"] =
+        benchmark::Counter(static_cast<double>(grids), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(launch)->Arg(1)->Arg(32)->Arg(256)->Unit(benchmark::kMillisecond);
 

@@ -293,4 +293,6 @@ int benchmark(const options& o, const std::string& command) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return benchmarks::run_benchmark<options>("launch_cost", usage, argc, argv, parse, benchmark); }
+int main(int argc, char** argv) {
+    return benchmarks::run_benchmark<options>("launch_cost", usage, argc, argv, parse, benchmark);
+}

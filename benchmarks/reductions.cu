@@ -38,10 +38,10 @@
 namespace {
 
 namespace ladder = reduction_ladder;
-using reductions::options;
-using reductions::row;
 using benchmarks::host_name;
 using benchmarks::now_utc;
+using reductions::options;
+using reductions::row;
 using reductions::spread;
 
 constexpr const char* usage =
@@ -207,8 +207,8 @@ private:
         dynpar::check(cub::DeviceReduce::Sum(nullptr, bytes, data_.get(), cub_total_.get(), elements_), "asking CUB");
         cub_memory_ = make_device_array<unsigned char>(bytes, "allocating CUB's memory");
         contender<T>& c = add("cub", "cub::DeviceReduce::Sum");
-        // CUB says nothing of its order. Taken for granted: 256 threads or more on each multiprocessor share the numbers
-        // out evenly, and what a thread adds up it adds up one after another.
+        // CUB says nothing of its order. Taken for granted: 256 threads or more on each multiprocessor share the
+        // numbers out evenly, and what a thread adds up it adds up one after another.
         int multiprocessors = 0;
         dynpar::check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0), "asking the GPU");
         c.result.bound = ladder::error_bound(reference_, std::ceil(elements_ / (256.0 * multiprocessors)) + 64);
@@ -258,8 +258,8 @@ private:
         poison(sums_.get(), sums_count_ * sizeof(T));
         poison(total_.get(), sizeof(ladder::total<T>));
         poison(cub_total_.get(), sizeof(T));
-        // Last, so that nothing of the numbers is left in the cache; and it lasts longer than the host needs to give the
-        // stream what follows, so that no launch is waited for between the events.
+        // Last, so that nothing of the numbers is left in the cache; and it lasts longer than the host needs to give
+        // the stream what follows, so that no launch is waited for between the events.
         poison(flush_.get(), flush_bytes);
         begin_.record(stream_);
         c.start();
@@ -458,4 +458,6 @@ int benchmark(const options& o, const std::string& command) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return benchmarks::run_benchmark<options>("reductions", usage, argc, argv, parse, benchmark); }
+int main(int argc, char** argv) {
+    return benchmarks::run_benchmark<options>("reductions", usage, argc, argv, parse, benchmark);
+}

@@ -52,7 +52,8 @@ struct row {
 };
 
 /// Adds the rows of the nested sums, through each engine of this build that runs on a GPU. `numbers` fill whole blocks,
-/// and `expected` is their sum. In a file of its own: what nested kernels need of a compilation is nothing for the others.
+/// and `expected` is their sum. In a file of its own: what nested kernels need of a compilation is nothing for the
+/// others.
 void measure_nested(const options& o, const std::vector<int>& numbers, long long expected, std::vector<row>& rows);
 
 }  // namespace reductions

@@ -22,8 +22,9 @@ struct nothing {
     DYNPAR_FUNCTION void operator()(Block&) const {}
 };
 
-// Runs one and adds its row. `start(engine, blocks, data, sums, total)` runs it and gives the engine's report. What leaves
-// its sum in `*total` has added up the blocks' sums itself; for the others the host does, after the clock has stopped.
+// Runs one and adds its row. `start(engine, blocks, data, sums, total)` runs it and gives the engine's report. What
+// leaves its sum in `*total` has added up the blocks' sums itself; for the others the host does, after the clock has
+// stopped.
 template <class Engine, class Start>
 void measure_one(Engine& engine, const options& o, const std::string& name, const std::vector<int>& numbers,
                  const long long expected, bool as_published, Start start, std::vector<row>& rows) {

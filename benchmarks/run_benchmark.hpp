@@ -8,8 +8,9 @@
 
 namespace benchmarks {
 
-/// `parse(argc, argv, options)` is false if only the usage was asked for, and throws `std::invalid_argument` (exit status 2);
-/// `run(options, command)` returns the exit status; what else is thrown is exit status 1. `command`: as it was typed, for records.
+/// `parse(argc, argv, options)` is false if only the usage was asked for, and throws `std::invalid_argument` (exit
+/// status 2); `run(options, command)` returns the exit status; what else is thrown is exit status 1. `command`: as it
+/// was typed, for records.
 template <class Options, class Parse, class Run>
 int run_benchmark(const char* name, const char* usage, int argc, char** argv, Parse parse, Run run) {
     std::string command;

@@ -58,8 +58,9 @@ json measure(unsigned rounds) {
             const long long zero = 0;
             total.copy_from(&zero);
             const auto begun = std::chrono::steady_clock::now();
-            const dynpar::report r = engine->run(recursive_reduction::recursive_reduce_then{}, dynpar::shape(blocks, block_size),
-                                                 data.data(), sums.data(), block_size, total.data());
+            const dynpar::report r =
+                engine->run(recursive_reduction::recursive_reduce_then{}, dynpar::shape(blocks, block_size),
+                            data.data(), sums.data(), block_size, total.data());
             const double milliseconds = milliseconds_since(begun);
             if (total.to_vector()[0] != 3ll * elements) {
                 std::fprintf(stderr, "trace_cost: %s: the sum is wrong\n", Engine::name);
@@ -74,11 +75,15 @@ json measure(unsigned rounds) {
             }
         }
     }
-    json result = {{"engine", Engine::name}, {"device", plain.device()}, {"rounds", rounds}, {"off_ms", median(off)},
-                   {"on_until_complete_ms", median(on_run)}, {"on_with_reading_back_ms", median(on)},
+    json result = {{"engine", Engine::name},
+                   {"device", plain.device()},
+                   {"rounds", rounds},
+                   {"off_ms", median(off)},
+                   {"on_until_complete_ms", median(on_run)},
+                   {"on_with_reading_back_ms", median(on)},
                    {"slower_percent", (median(on_run) / median(off) - 1) * 100}};
-    std::printf("%-5s  off %.3f ms, on %.3f ms (%+.1f %%), with the trace read back %.3f ms\n", Engine::name, median(off),
-                median(on_run), (median(on_run) / median(off) - 1) * 100, median(on));
+    std::printf("%-5s  off %.3f ms, on %.3f ms (%+.1f %%), with the trace read back %.3f ms\n", Engine::name,
+                median(off), median(on_run), (median(on_run) / median(off) - 1) * 100, median(on));
     return result;
 }
 

@@ -17,22 +17,26 @@ unsigned clamp_to_unsigned(std::size_t value) { return static_cast<unsigned>(std
 // What the engine knows better than the general advice.
 const char* note_on(const failure& f) {
     if (f.operation == operation::wait && f.status == status::not_supported) {
-        return "this GPU's device runtime cannot wait for children inside a kernel (device-side cudaDeviceSynchronize is gone): "
-               "put what follows into a kernel given to then(), or run on the queue or host engine";
+        return "this GPU's device runtime cannot wait for children inside a kernel (device-side "
+               "cudaDeviceSynchronize is gone): put what follows into a kernel given to then(), or run on "
+               "the queue or host engine";
     }
     if (f.operation == operation::then && f.status == status::not_supported) {
         return "the old device runtime has no tail launch: use wait(), or build without DYNPAR_CDP1";
     }
     if (f.cuda_code == cudaErrorLaunchOutOfResources) {
-        return "the kernel needs more registers or shared memory than the GPU has for a block of that size: use fewer threads";
+        return "the kernel needs more registers or shared memory than the GPU has for a block of that size: use fewer "
+               "threads";
     }
-    if (f.operation == operation::launch && f.status == status::invalid_configuration && f.shape.shared_bytes > 48 * 1024) {
+    if (f.operation == operation::launch && f.status == status::invalid_configuration &&
+        f.shape.shared_bytes > 48 * 1024) {
         return "a child grid on the device runtime may have at most 49152 bytes of shared memory";
     }
     return "";
 }
 
-// When each grid was complete, with all that came from it. Records come in launch order: what a grid launched comes after it.
+// When each grid was complete, with all that came from it. Records come in launch order: what a grid launched comes
+// after it.
 std::vector<std::uint64_t> completion_times(const std::vector<grid_record>& grids) {
     std::vector<std::uint64_t> complete(grids.size(), 0);
     for (std::size_t i = grids.size(); i-- > 0;) {
@@ -45,9 +49,9 @@ std::vector<std::uint64_t> completion_times(const std::vector<grid_record>& grid
     return complete;
 }
 
-// The most launches that were pending at once. A launch is pending until its grid and all that came from it is complete: the
-// device runtime refuses exactly what is over its limit by that count (measured with chains whose grids return at once). The
-// tail launch that frees a grid's scratch memory is one of them.
+// The most launches that were pending at once. A launch is pending until its grid and all that came from it is
+// complete: the device runtime refuses exactly what is over its limit by that count (measured with chains whose grids
+// return at once). The tail launch that frees a grid's scratch memory is one of them.
 std::uint64_t most_pending(const std::vector<grid_record>& grids, const std::vector<device_trace_record>& records) {
     const std::vector<std::uint64_t> complete = completion_times(grids);
     std::vector<std::pair<std::uint64_t, int>> changes;
@@ -130,8 +134,10 @@ cdp_grid<true> cdp_host::begin(text kernel, const shape& s) {
         record.begun = grid_record::never;
         record.parent = record.continues = record.stream = record.processor = grid_record::none;
         record.shape = s;
-        check(cudaMemcpyAsync(records_, &record, sizeof record, cudaMemcpyHostToDevice, stream()), "preparing the trace");
-        check(cudaMemcpyAsync(trace_, trace.get(), sizeof *trace, cudaMemcpyHostToDevice, stream()), "preparing the trace");
+        check(cudaMemcpyAsync(records_, &record, sizeof record, cudaMemcpyHostToDevice, stream()),
+              "preparing the trace");
+        check(cudaMemcpyAsync(trace_, trace.get(), sizeof *trace, cudaMemcpyHostToDevice, stream()),
+              "preparing the trace");
     }
     check(cudaMemcpyAsync(run_, &run, sizeof run, cudaMemcpyHostToDevice, stream()), "preparing a run");
     root_name_.assign(kernel.begin, kernel.length);
@@ -183,11 +189,13 @@ report cdp_host::finish() {
     if (run.begun > run.launched + 1) {
         for (failure& f : r.failures) {
             if (f.cuda_code == 0 || (f.operation != operation::launch && f.operation != operation::then)) continue;
-            f.note = "more grids began than the device runtime is known to have accepted: an error that device code of the program left "
-                     "behind, not fetched with cudaGetLastError, was taken for that of a launch";
+            f.note =
+                "more grids began than the device runtime is known to have accepted: an error that device code of "
+                "the program left behind, not fetched with cudaGetLastError, was taken for that of a launch";
         }
     } else if (run.begun < run.launched + 1) {
-        // The device runtime took launches and did not run them. Nothing known does this; were it to happen, it is said.
+        // The device runtime took launches and did not run them. Nothing known does this; were it to happen, it is
+        // said.
         failure f;
         f.status = status::launch_failed;
         f.kernel = "a kernel that the device runtime accepted";
@@ -202,8 +210,8 @@ report cdp_host::finish() {
     return r;
 }
 
-/// Waits for the run. While it goes on, looking at it leaves cudaErrorNotReady as the last error of the thread that looks: where the
-/// program has left an error there that it has not asked for yet, another thread looks.
+/// Waits for the run. Each query of a run that is not complete sets the querying thread's last error to
+/// cudaErrorNotReady. If the program has left an error there that it has not fetched yet, another thread queries.
 void cdp_host::wait() {
     if (cudaPeekAtLastError() == cudaSuccess) {
         watch();
@@ -215,10 +223,9 @@ void cdp_host::wait() {
     }
 }
 
-// Copies the counters that every run has, on a stream of its own, while the run goes on.
-/// Waits for the run, and shows its progress if asked to. A run that has lost launches and then stands still is given up: CUDA's
-/// device runtime can hang once launches are over the pending limit (seen in plain CUDA too), and a run that has lost a launch
-/// has failed anyway.
+/// Waits for the run, and shows its progress if asked to: a second stream copies the run's counters meanwhile. A run
+/// that has lost launches and then makes no progress is given up: CUDA's device runtime can hang once launches are over
+/// the pending limit (seen in plain CUDA too), and a run that has lost a launch has failed anyway.
 void cdp_host::watch() {
     using namespace std::chrono_literals;
     constexpr auto patience = 10s;
@@ -240,14 +247,16 @@ void cdp_host::watch() {
         std::this_thread::sleep_for(1ms);
         if (now - looked < 200ms) continue;
         looked = now;
-        if (side.stream == nullptr && (cudaStreamCreateWithFlags(&side.stream, cudaStreamNonBlocking) != cudaSuccess ||
-                                       cudaHostAlloc(&side.counters, 4 * sizeof(unsigned long long), cudaHostAllocDefault) !=
-                                           cudaSuccess))
+        if (side.stream == nullptr &&
+            (cudaStreamCreateWithFlags(&side.stream, cudaStreamNonBlocking) != cudaSuccess ||
+             cudaHostAlloc(&side.counters, 4 * sizeof(unsigned long long), cudaHostAllocDefault) != cudaSuccess))
             break;  // nothing can be seen then, but waited for
         static_assert(offsetof(cdp_run, begun) == offsetof(cdp_run, launched) + sizeof(unsigned long long));
-        static_assert(offsetof(failure_table, lost_launches) == offsetof(failure_table, failed_calls) + sizeof(unsigned long long));
+        static_assert(offsetof(failure_table, lost_launches) ==
+                      offsetof(failure_table, failed_calls) + sizeof(unsigned long long));
         if (cudaMemcpyAsync(side.counters, &run_->launched, 16, cudaMemcpyDeviceToHost, side.stream) != cudaSuccess ||
-            cudaMemcpyAsync(side.counters + 2, &run_->failures, 16, cudaMemcpyDeviceToHost, side.stream) != cudaSuccess ||
+            cudaMemcpyAsync(side.counters + 2, &run_->failures, 16, cudaMemcpyDeviceToHost, side.stream) !=
+                cudaSuccess ||
             cudaStreamSynchronize(side.stream) != cudaSuccess)
             break;
         const unsigned long long grids = side.counters[1], lost = side.counters[3];
@@ -271,9 +280,10 @@ void cdp_host::give_up(cudaStream_t past_the_run) {
         add_to_report(run.failures, r);
         sort_failures(r);
     }
-    throw deadlock_error(describe_failures(r) +
-                         "\n  After that the device runtime stood still for 10 s. CUDA's device runtime can hang once launches are "
-                         "over the pending limit; the run is given up, and the GPU is of no more use to this process");
+    throw deadlock_error(
+        describe_failures(r) +
+        "\n  After that the device runtime stood still for 10 s. CUDA's device runtime can hang once launches are "
+        "over the pending limit; the run is given up, and the GPU is of no more use to this process");
 }
 
 void cdp_host::fill_trace(report& r) {
@@ -283,7 +293,8 @@ void cdp_host::fill_trace(report& r) {
     check(cudaMemcpy(on_device.get(), trace_, sizeof(device_trace), cudaMemcpyDeviceToHost), "reading the trace");
     const std::size_t kept = std::min<std::size_t>(on_device->wanted, on_device->capacity);
     std::vector<device_trace_record> records(kept);
-    check(cudaMemcpy(records.data(), records_, kept * sizeof(device_trace_record), cudaMemcpyDeviceToHost), "reading the trace");
+    check(cudaMemcpy(records.data(), records_, kept * sizeof(device_trace_record), cudaMemcpyDeviceToHost),
+          "reading the trace");
 
     trace& t = r.trace;
     t.engine = r.engine;
@@ -300,13 +311,14 @@ void cdp_host::fill_trace(report& r) {
 
 void cdp_host::throw_fault(cudaError_t code) const {
     std::string message = std::string("dynpar: a kernel broke in a run of ") + root_name_ + " on " + device_ + ": " +
-                          cudaGetErrorName(code) + " (" + std::to_string(static_cast<int>(code)) + "): " + cudaGetErrorString(code);
+                          cudaGetErrorName(code) + " (" + std::to_string(static_cast<int>(code)) +
+                          "): " + cudaGetErrorString(code);
     std::string begun;
     for (unsigned depth = 0; depth < cdp_last_begun::depths; ++depth) {
         const cdp_last_begun& entry = last_begun_[depth];
         if (entry.length == 0) continue;
-        begun += (begun.empty() ? "" : ", ") + std::string(entry.name, std::min(entry.length, trace_name::capacity)) + " at depth " +
-                 std::to_string(depth);
+        begun += (begun.empty() ? "" : ", ") + std::string(entry.name, std::min(entry.length, trace_name::capacity)) +
+                 " at depth " + std::to_string(depth);
     }
     if (!begun.empty()) message += "; the last kernels that began: " + begun;
     if (const char* what_to_do = advice(code); *what_to_do != '\0') message += std::string("; ") + what_to_do;

@@ -171,8 +171,7 @@ bool is_table(std::string_view name) {
 std::string read_all(const std::filesystem::path& file) {
     const std::string name = shown(file.string());
     std::error_code ignored;
-    if (std::filesystem::is_directory(file, ignored))
-        throw config_error(name + ": is a directory; give a TOML file");
+    if (std::filesystem::is_directory(file, ignored)) throw config_error(name + ": is a directory; give a TOML file");
     std::ifstream in(file, std::ios::binary);
     if (!in) {
         const std::string reason = std::generic_category().message(errno);
@@ -196,6 +195,8 @@ std::string read_all(const std::filesystem::path& file) {
 }  // namespace
 
 const std::vector<setting>& settings() {
+    // clang-format would write every value on a line of its own.
+    // clang-format off
     static const std::vector<setting> table = {
         {"", "engine", value_kind::choice, 0, 0, {std::begin(engine_names), std::end(engine_names)}, "auto", nullptr,
          "the engine to run on; auto is queue on a GPU, else cdp on a GPU, else host, of those that are built",
@@ -223,6 +224,7 @@ const std::vector<setting>& settings() {
         {"limits", "printf_bytes", value_kind::bytes, 4 * kib, 1 * gib, {}, nullptr,
          "the GPU's own setting (1 MiB unless changed)", "buffer of printf in device code", &limits::printf_bytes},
     };
+    // clang-format on
     return table;
 }
 

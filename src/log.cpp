@@ -42,9 +42,9 @@ std::shared_ptr<spdlog::logger> make_logger() {
     if (const std::optional<level> wanted = parse_level(asked)) {
         logger->set_level(to_spdlog(*wanted));
     } else {
-        write_to(*logger, level::warn, std::string("environment DYNPAR_LOG: \"") + asked +
-                                           "\" is no level; give debug, info, warn, error or off. Using " +
-                                           to_string(default_level));
+        write_to(*logger, level::warn,
+                 std::string("environment DYNPAR_LOG: \"") + asked +
+                     "\" is no level; give debug, info, warn, error or off. Using " + to_string(default_level));
     }
     return logger;
 }

@@ -44,9 +44,10 @@ std::vector<recommended_limit> recommend(const run_needs& needs, const std::stri
                               " bytes were live; about half of the device's heap is its own, so this is an estimate"});
     }
     if (engine == "queue" && needs.live_bytes && *needs.live_bytes != 0) {
-        result.push_back({"heap_bytes", static_cast<std::size_t>(whole_mebibytes(*needs.live_bytes * queue_for_live_bytes / 4)),
-                          std::to_string(*needs.live_bytes) +
-                              " bytes were taken; that differs from run to run, so this is an estimate with a quarter more"});
+        result.push_back(
+            {"heap_bytes", static_cast<std::size_t>(whole_mebibytes(*needs.live_bytes * queue_for_live_bytes / 4)),
+             std::to_string(*needs.live_bytes) +
+                 " bytes were taken; that differs from run to run, so this is an estimate with a quarter more"});
     }
     return result;
 }

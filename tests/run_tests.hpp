@@ -37,14 +37,15 @@ REGISTER_LISTENER("case_counter", 1, case_counter);
 inline bool is_query(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         const std::string_view argument = argv[i];
-        for (const std::string_view query : {"--list-", "--dt-list-", "--help", "--version", "--count", "-h", "-v", "-c", "-l"})
+        for (const std::string_view query :
+             {"--list-", "--dt-list-", "--help", "--version", "--count", "-h", "-v", "-c", "-l"})
             if (argument.substr(0, query.size()) == query) return true;
     }
     return false;
 }
 
-/// Runs what the command line selects. A selection that matches nothing is a failure: doctest itself calls that a success, and
-/// a test that is never run would look as if it passed.
+/// Runs what the command line selects. A selection that matches nothing is a failure: doctest itself calls that a
+/// success, and a test that is never run would look as if it passed.
 inline int run_tests(int argc, char** argv) {
     doctest::Context context(argc, argv);
     const int result = context.run();

@@ -1,5 +1,5 @@
-// What a task costs on the queue engine, beside CUDA's device runtime, with and without dynpar, and CUB: one process, every
-// result checked. A table, and what was reached of what was aimed at.
+// What a task costs on the queue engine, beside CUDA's device runtime, with and without dynpar, and CUB: one process,
+// every result checked. A table, and what was reached of what was aimed at.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
@@ -86,7 +86,8 @@ std::vector<goal> goals_of(const table& t) {
         return r->tasks_per_second() * 1e-6;
     };
     std::optional<double> cutoff;  // the best cut-off
-    for (const char* form : {"cut-off 2^13", "cut-off 2^14", "cut-off 2^15", "cut-off 2^16", "cut-off 2^17", "a part a warp"}) {
+    for (const char* form :
+         {"cut-off 2^13", "cut-off 2^14", "cut-off 2^15", "cut-off 2^16", "cut-off 2^17", "a part a warp"}) {
         const std::optional<double> time = queue(work::cutoff_28, form);
         if (time && (!cutoff || *time < *cutoff)) cutoff = time;
     }
@@ -109,7 +110,8 @@ std::vector<goal> goals_of(const table& t) {
         {work::work_tree_lane, "ms", 20, 12, false, queue(work::work_tree_lane, "")},
         {work::work_tree_wide, "ms", 75, 45, false, queue(work::work_tree_wide, "")},
         {"fixed cost of a run, 1 empty task", "ms", 0.040, 0.015, false, queue(work::empty_task, "")},
-        {"with worker blocks of 1,024 threads: empty tree, a warp each", "M tasks/s", 400, 1000, true, rate(more_warps)},
+        {"with worker blocks of 1,024 threads: empty tree, a warp each", "M tasks/s", 400, 1000, true,
+         rate(more_warps)},
         {"with worker blocks of 1,024 threads: gpuRecursiveReduce, 2^24", "times", 400, 1000, true,
          ratio(milliseconds(work::reduce_24, by::plain_cdp2, "default stream"), queue(work::reduce_24, more_warps))},
         {"with worker blocks of 1,024 threads: N-Queens 14", "ms", 2.4, 1.5, false, queue(work::queens_14, more_warps)},
@@ -218,4 +220,6 @@ int benchmark(const options& o, const std::string& command) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return benchmarks::run_benchmark<options>("queue_engine_benchmark", usage, argc, argv, parse, benchmark); }
+int main(int argc, char** argv) {
+    return benchmarks::run_benchmark<options>("queue_engine_benchmark", usage, argc, argv, parse, benchmark);
+}

@@ -1,4 +1,5 @@
-// What the device runtime does without any code of dynpar: `__global__` functions and <<<>>>, launches unchecked, as published.
+// What the device runtime does without any code of dynpar: `__global__` functions and <<<>>>, launches unchecked, as
+// published.
 #include <cuda_runtime.h>
 
 #include <cstdint>

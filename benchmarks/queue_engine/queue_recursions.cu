@@ -44,14 +44,16 @@ void measure_queue_recursions(table& t) {
         };
         for (const auto& [name, rows, serial_rows] :
              {size{work::queens_8, 8, 0}, size{work::queens_14, 14, 0}, size{work::queens_16, 16, 9}}) {
-            const auto measure = [&, n = rows, serial = serial_rows](dynpar::queue_engine& with, const char* work, const char* form) {
+            const auto measure = [&, n = rows, serial = serial_rows](dynpar::queue_engine& with, const char* work,
+                                                                     const char* form) {
                 measure_run(
                     t, with, work, form, [&] { fill(solutions, 0); },
                     [&, n](const run_facts&) { return solutions.to_vector()[0] == expected(n); }, 0,
                     place_queen{solutions.data()}, shape(1, 1), empty_board(n, serial));
             };
             measure(engine, name, "");
-            if (const auto wide = rows > 8 ? engine_with_more_warps(t, name) : nullptr) measure(*wide, name, more_warps);
+            if (const auto wide = rows > 8 ? engine_with_more_warps(t, name) : nullptr)
+                measure(*wide, name, more_warps);
         }
     }
 }

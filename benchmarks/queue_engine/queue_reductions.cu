@@ -35,7 +35,8 @@ void measure_queue_reductions(table& t) {
         if (const auto wide = power == 24 ? engine_with_more_warps(t, name) : nullptr) {
             measure_run(
                 t, *wide, name, more_warps, prepare, [&](const run_facts&) { return d.sums_are_right(); }, 0,
-                recursive_reduce_malleable{}, shape(d.blocks(), at_most(block_size / 2)), d.numbers(), d.sums(), block_size);
+                recursive_reduce_malleable{}, shape(d.blocks(), at_most(block_size / 2)), d.numbers(), d.sums(),
+                block_size);
         }
         if (power != 20) continue;
         measure_run(
@@ -55,8 +56,9 @@ void measure_queue_reductions(table& t) {
         const blocks_to_add d(most_to_add);
         const auto prepare = [&] { d.prepare(); };
         const std::pair<const char*, unsigned> cutoffs[] = {
-            {"cut-off 2^13", 1u << 13}, {"cut-off 2^14", 1u << 14}, {"cut-off 2^15", 1u << 15},
-            {"cut-off 2^16", 1u << 16}, {"cut-off 2^17", 1u << 17}, {"a part a warp", a_part_for_each_warp(most_to_add)}};
+            {"cut-off 2^13", 1u << 13}, {"cut-off 2^14", 1u << 14},
+            {"cut-off 2^15", 1u << 15}, {"cut-off 2^16", 1u << 16},
+            {"cut-off 2^17", 1u << 17}, {"a part a warp", a_part_for_each_warp(most_to_add)}};
         for (const auto& [form, cutoff] : cutoffs) {
             measure_run(
                 t, engine, work::cutoff_28, form, prepare, [&](const run_facts&) { return d.total_is_right(); }, 0,

@@ -38,7 +38,8 @@ void measure_run(table& t, dynpar::queue_engine& engine, const char* work, const
     t.measure(c);
 }
 
-/// An engine for rows of the form `more_warps`; null where it would be in vain, or kernels are compiled for narrower worker blocks.
+/// An engine for rows of the form `more_warps`; null where it would be in vain, or kernels are compiled for narrower
+/// worker blocks.
 inline std::unique_ptr<dynpar::queue_engine> engine_with_more_warps(const table& t, const char* work) {
     if (DYNPAR_QUEUE_MOST_THREADS < 1024 || !t.wants(work)) return nullptr;
     dynpar::queue_options options;

@@ -15,7 +15,8 @@ void measure_queue_trees(table& t) {
     measure_run(t, engine, work::tree_22_warp, "", {}, counted(grids_of_tree(22)), 0, empty_tree<32>{}, shape(1, 32),
                 22);
     if (const auto wide = engine_with_more_warps(t, work::tree_22_warp)) {
-        measure_run(t, *wide, work::tree_22_warp, more_warps, {}, counted(grids_of_tree(22)), 0, empty_tree<32>{}, shape(1, 32), 22);
+        measure_run(t, *wide, work::tree_22_warp, more_warps, {}, counted(grids_of_tree(22)), 0, empty_tree<32>{},
+                    shape(1, 32), 22);
     }
     measure_run(t, engine, work::tree_29, "", {}, counted(grids_of_tree(29)), 3, empty_tree<1>{}, shape(1, 1), 29);
     measure_run(t, engine, work::tree_64, "", {}, counted(grids_of_tree(12)), 0, empty_tree<64>{}, shape(1, 64), 12);

@@ -1,4 +1,5 @@
-// The sample work_tree on the queue engine, and the same work in a flat kernel: the least that any scheduler could need.
+// The sample work_tree on the queue engine, and the same work in a flat kernel: the least that any scheduler could
+// need.
 #include "../../samples/work_tree/kernels.hpp"
 #include "queue_run.cuh"
 
@@ -84,7 +85,8 @@ void measure_queue_work_tree(table& t) {
         };
         measure_run(t, engine, name, "", forget, is_right, 0, work_node{there.data()}, shape_of(here), 0u, depth);
         if (const auto wide = threads > 1 ? engine_with_more_warps(t, name) : nullptr) {
-            measure_run(t, *wide, name, more_warps, forget, is_right, 0, work_node{there.data()}, shape_of(here), 0u, depth);
+            measure_run(t, *wide, name, more_warps, forget, is_right, 0, work_node{there.data()}, shape_of(here), 0u,
+                        depth);
         }
     }
 }

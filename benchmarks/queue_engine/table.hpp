@@ -29,7 +29,8 @@ inline constexpr const char* cub = "CUB";
 inline constexpr const char* flat = "flat kernel";
 }  // namespace by
 
-/// The form of rows with worker blocks of 1,024 threads: twice as many warps on a multiprocessor as the queue engine takes by itself.
+/// The form of rows with worker blocks of 1,024 threads: twice as many warps on a multiprocessor as the queue engine
+/// takes by itself.
 inline constexpr const char* more_warps = "1024 threads";
 
 /// What a run did, as far as anybody counts it.
@@ -71,10 +72,10 @@ struct row {
 
 /// Measures contenders and prints a line for each.
 ///
-/// A run is timed by two events in a stream, one before all that it puts there and one after. Not with Google Benchmark: nearly
-/// all of this file would be needed with it too (preparing each run outside of the clock, checking each result, results that are
-/// allowed to be wrong, few runs of what takes a second), and what it has to offer, choosing the number of iterations, is not
-/// wanted where one run is one sample.
+/// A run is timed by two events in a stream, one before all that it puts there and one after. Not with Google
+/// Benchmark: nearly all of this file would be needed with it too (preparing each run outside of the clock, checking
+/// each result, results that are allowed to be wrong, few runs of what takes a second), and what it has to offer,
+/// choosing the number of iterations, is not wanted where one run is one sample.
 class table {
 public:
     explicit table(options o);

@@ -15,7 +15,7 @@ namespace dynpar {
 /// but the host engine with one schedule.
 template <class T>
 DYNPAR_FUNCTION T atomic_add(T* address, std::common_type_t<T> value) {
-    static_assert((std::is_integral_v<T> || std::is_floating_point_v<T>) && (sizeof(T) == 4 || sizeof(T) == 8),
+    static_assert((sizeof(T) == 4 || sizeof(T) == 8) && (std::is_integral_v<T> || std::is_floating_point_v<T>),
                   "dynpar: atomic_add is for integers and floating-point numbers of 4 or 8 bytes");
 #if DYNPAR_ON_DEVICE
     if constexpr (std::is_floating_point_v<T>) {

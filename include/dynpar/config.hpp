@@ -32,15 +32,15 @@ struct setting {
         bytes,   ///< the same in bytes, also with a unit: "64 MiB"
     };
 
-    const char* table;         ///< the table of the file that it stands in: "limits"; empty at top level
-    const char* key;           ///< its key there: "sync_depth"
-    value_kind kind;           ///< what its values are
-    std::uint64_t least;       ///< count, bytes: the least allowed value
-    std::uint64_t most;        ///< count, bytes: the greatest allowed value
-    std::vector<std::string> choices;    ///< choice: the allowed words
-    const char* default_value; ///< as on the command line; null if not giving it means something of its own
-    const char* not_given;     ///< if there is no default: what happens then
-    const char* meaning;       ///< a sentence for --help
+    const char* table;                 ///< the table of the file that it stands in: "limits"; empty at top level
+    const char* key;                   ///< its key there: "sync_depth"
+    value_kind kind;                   ///< what its values are
+    std::uint64_t least;               ///< count, bytes: the least allowed value
+    std::uint64_t most;                ///< count, bytes: the greatest allowed value
+    std::vector<std::string> choices;  ///< choice: the allowed words
+    const char* default_value;         ///< as on the command line; null if not giving it means something of its own
+    const char* not_given;             ///< if there is no default: what happens then
+    const char* meaning;               ///< a sentence for --help
     /// A member of `limits`. The type has a name because nvcc writes it out with parentheses, of which g++ warns.
     using limit_member = std::optional<std::size_t> limits::*;
     /// The member of `limits` that it sets, or null.

@@ -12,9 +12,9 @@
 
 namespace dynpar {
 
-/// Three sizes (of a grid in blocks, of a block in threads) or three indices, x fastest. As a size, what is not given is 1.
-/// A type of its own because the core builds without CUDA; under nvcc it converts to and from `::dim3`.
-/// A size that no unsigned holds (negative, or 2^32 and more) becomes UINT_MAX, which no engine accepts as a size: it is
+/// Three sizes (of a grid in blocks, of a block in threads) or three indices, x fastest. As a size, what is not given
+/// is 1. A type of its own because the core builds without CUDA; under nvcc it converts to and from `::dim3`. A size
+/// that no unsigned holds (negative, or 2^32 and more) becomes UINT_MAX, which no engine accepts as a size: it is
 /// refused at the launch and never wraps to a size that looks right.
 struct dimensions {
     unsigned x = 1;
@@ -23,12 +23,14 @@ struct dimensions {
 
     constexpr dimensions() = default;
 
-    // A static_assert and not a constraint in the template's head: after a constrained conversion, nvcc's device compiler gives
+    // A static_assert and not a constraint in the template's head: after a constrained conversion, nvcc's device
+    // compiler gives
     // __builtin_LINE() in a later default argument a wrong value, and DYNPAR_HERE would lead astray.
     template <class X, class Y = unsigned, class Z = unsigned>
     DYNPAR_FUNCTION constexpr dimensions(X x_size, Y y_size = 1, Z z_size = 1)  // an integer is a size, so not explicit
         : x(to_unsigned(x_size)), y(to_unsigned(y_size)), z(to_unsigned(z_size)) {
-        static_assert(std::is_integral_v<X> && std::is_integral_v<Y> && std::is_integral_v<Z>, "dynpar: a size is an integer");
+        static_assert(std::is_integral_v<X> && std::is_integral_v<Y> && std::is_integral_v<Z>,
+                      "dynpar: a size is an integer");
     }
 
 #if defined(__CUDACC__)
@@ -37,9 +39,7 @@ struct dimensions {
 #endif
 
     /// How many elements there are. 64 bits: three unsigned sizes of a legal grid overflow 32.
-    DYNPAR_FUNCTION constexpr unsigned long long count() const {
-        return static_cast<unsigned long long>(x) * y * z;
-    }
+    DYNPAR_FUNCTION constexpr unsigned long long count() const { return static_cast<unsigned long long>(x) * y * z; }
 
     /// The index of the element with this rank, x fastest.
     DYNPAR_FUNCTION constexpr dimensions index_of(unsigned long long rank) const {

@@ -43,7 +43,7 @@ inline std::string to_string(const built_engines& built) {
 /// What is known of the machine's GPU.
 struct gpu_state {
     bool usable = false;
-    std::string name;     ///< if usable: "NVIDIA H200"
+    std::string name;  ///< if usable: "NVIDIA H200"
     /// Else why not: "no CUDA device was found (cudaErrorNoDevice: no CUDA-capable device is detected)".
     std::string why_not;
 };

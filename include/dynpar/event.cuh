@@ -121,10 +121,9 @@ public:
     /// Marks the end of what has been given to the stream so far. A failure is also logged.
     __device__ cudaError_t record(stream_view s, source_place place = DYNPAR_HERE) {
         const bool usable = handle_ != nullptr && s.handle() != detail::no_stream();
-        return detail::logged(device_call::record_event,
-                              usable ? detail::result_of(cudaEventRecord(handle_, s.handle()))
-                                     : cudaErrorInvalidResourceHandle,
-                              place);
+        return detail::logged(
+            device_call::record_event,
+            usable ? detail::result_of(cudaEventRecord(handle_, s.handle())) : cudaErrorInvalidResourceHandle, place);
     }
 
 private:
@@ -142,10 +141,10 @@ private:
 
 __device__ inline cudaError_t stream_view::wait(event_view recorded, source_place place) const {
     const bool usable = recorded.handle() != nullptr && handle_ != detail::no_stream();
-    return detail::logged(device_call::wait_event,
-                          usable ? detail::result_of(cudaStreamWaitEvent(handle_, recorded.handle(), 0))
-                                 : cudaErrorInvalidResourceHandle,
-                          place);
+    return detail::logged(
+        device_call::wait_event,
+        usable ? detail::result_of(cudaStreamWaitEvent(handle_, recorded.handle(), 0)) : cudaErrorInvalidResourceHandle,
+        place);
 }
 
 __device__ inline cudaError_t stream::wait(event_view recorded, source_place place) const {

@@ -1,4 +1,5 @@
-// What a kernel is: its name, and the checks that turn a wrong kernel or a wrong argument into one readable compile error.
+// What a kernel is: its name, and the checks that turn a wrong kernel or a wrong argument into one readable compile
+// error.
 #pragma once
 
 #include <type_traits>
@@ -31,8 +32,8 @@ DYNPAR_FUNCTION constexpr unsigned length_of(const char* string) {
     return n;
 }
 
-/// The type's own name, cut out of the compiler's description of this function: `... [with Kernel = name]`. Host compilers and
-/// the device compiler write it with and without spaces; several parameters are separated by ';' or ','.
+/// The type's own name, cut out of the compiler's description of this function: `... [with Kernel = name]`. Host
+/// compilers and the device compiler write it with and without spaces; several parameters are separated by ';' or ','.
 template <class Kernel>
 DYNPAR_FUNCTION constexpr text type_name() {
     const char* description = __PRETTY_FUNCTION__;
@@ -47,7 +48,8 @@ DYNPAR_FUNCTION constexpr text type_name() {
 
 }  // namespace detail
 
-/// The name of a kernel in reports and traces: its member `static constexpr const char* name`, else the name of its type.
+/// The name of a kernel in reports and traces: its member `static constexpr const char* name`, else the name of its
+/// type.
 template <class Kernel>
 DYNPAR_FUNCTION constexpr text kernel_name() {
     if constexpr (detail::has_name<Kernel>::value) {
@@ -58,13 +60,15 @@ DYNPAR_FUNCTION constexpr text kernel_name() {
     }
 }
 
-/// The most threads that a block of this kernel may have: its member `static constexpr unsigned max_threads`, else 1024. On a GPU
-/// the compiler must fit that many threads' registers into a multiprocessor: 64 a thread for 1024. A kernel that needs more of
-/// them, or calls a function that does, says that it wants fewer threads; a launch with more is an invalid_configuration.
+/// The most threads that a block of this kernel may have: its member `static constexpr unsigned max_threads`, else
+/// 1024. On a GPU the compiler must fit that many threads' registers into a multiprocessor: 64 a thread for 1024. A
+/// kernel that needs more of them, or calls a function that does, says that it wants fewer threads; a launch with more
+/// is an invalid_configuration.
 template <class Kernel>
 DYNPAR_FUNCTION constexpr unsigned most_threads() {
     if constexpr (detail::has_max_threads<Kernel>::value) {
-        static_assert(Kernel::max_threads >= 1 && Kernel::max_threads <= 1024, "dynpar: max_threads of a kernel is 1 to 1024");
+        static_assert(Kernel::max_threads >= 1 && Kernel::max_threads <= 1024,
+                      "dynpar: max_threads of a kernel is 1 to 1024");
         return Kernel::max_threads;
     } else {
         return 1024;
@@ -72,30 +76,34 @@ DYNPAR_FUNCTION constexpr unsigned most_threads() {
 }
 
 /// Stops the compilation with a sentence if `Kernel` cannot be launched with these arguments on blocks of type `Block`.
-/// Kernel and arguments are copied bit by bit into the launch (a grid in GPU memory knows no constructors), so both must be
-/// trivially copyable; and no place that they are copied to is aligned to more than 16 bytes on every engine.
+/// Kernel and arguments are copied bit by bit into the launch (a grid in GPU memory knows no constructors), so both
+/// must be trivially copyable; and no place that they are copied to is aligned to more than 16 bytes on every engine.
 template <class Block, class Kernel, class... Args>
 DYNPAR_FUNCTION constexpr void check_kernel() {
     static_assert(std::is_trivially_copyable_v<Kernel>,
                   "dynpar: a kernel must be a trivially copyable function object: a launch copies its bytes");
-    static_assert((std::is_trivially_copyable_v<Args> && ...),
-                  "dynpar: every kernel argument must be trivially copyable: a launch copies its bytes. Pass a pointer instead");
+    static_assert(
+        (std::is_trivially_copyable_v<Args> && ...),
+        "dynpar: every kernel argument must be trivially copyable: a launch copies its bytes. Pass a pointer instead");
     static_assert(alignof(Kernel) <= 16 && ((alignof(Args) <= 16) && ...),
-                  "dynpar: a kernel and its arguments may be aligned to 16 bytes at most: a launch copies their bytes to where no more "
-                  "is sure. Pass a pointer instead");
-    static_assert(std::is_invocable_v<const Kernel&, Block&, Args...>,
-                  "dynpar: the kernel cannot be called with these arguments. Its call operator must be const, take the block by "
-                  "reference first, and then parameters that the given arguments convert to");
+                  "dynpar: a kernel and its arguments may be aligned to 16 bytes at most: a launch copies their bytes "
+                  "to memory whose alignment is not greater. Pass a pointer instead");
+    static_assert(
+        std::is_invocable_v<const Kernel&, Block&, Args...>,
+        "dynpar: the kernel cannot be called with these arguments. Its call operator must be const, take the block by "
+        "reference first, and then parameters that the given arguments convert to");
 }
 
 #if defined(__CUDACC__)
 namespace detail {
 
-/// Calls a kernel. For the device alone: from a function of both sides nvcc lets a kernel be called that is the host's, and makes an empty
-/// one of it, with no more than a warning, which it does not give in system headers. From here it is an error, which names this function.
+/// Calls a kernel. For the device alone: from a function of both sides nvcc lets a kernel be called that is the host's,
+/// and makes an empty one of it, with no more than a warning, which it does not give in system headers. From here it is
+/// an error, which names this function.
 template <class Kernel, class Block, class... Args>
-__device__ __forceinline__ void mark_the_kernel_and_all_that_it_calls_with_DYNPAR_FUNCTION(const Kernel& kernel, Block& block,
-                                                                                         const Args&... args) {
+__device__ __forceinline__ void mark_the_kernel_and_all_that_it_calls_with_DYNPAR_FUNCTION(const Kernel& kernel,
+                                                                                           Block& block,
+                                                                                           const Args&... args) {
     kernel(block, args...);
 }
 

@@ -10,21 +10,25 @@
 
 namespace dynpar {
 
-/// What a run may use. A limit that is not given keeps what there is: the device's own setting on a GPU, dynpar's default below
-/// on the engines that dynpar schedules itself.
+/// What a run may use. A limit that is not given keeps what there is: the device's own setting on a GPU, dynpar's
+/// default below on the engines that dynpar schedules itself.
 struct limits {
-    /// How deep `wait()` may nest: a grid at nesting depth d may wait if d < sync_depth. On GPUs with compute capability below
-    /// 9.0 and the old device runtime it is `cudaLimitDevRuntimeSyncDepth`, which reserves device memory for every level.
+    /// How deep `wait()` may nest: a grid at nesting depth d may wait if d < sync_depth. On GPUs with compute
+    /// capability below 9.0 and the old device runtime it is `cudaLimitDevRuntimeSyncDepth`, which reserves device
+    /// memory for every level.
     std::optional<std::size_t> sync_depth;
-    /// How many launched grids may be incomplete at once, the first one not counted (`cudaLimitDevRuntimePendingLaunchCount`, 2048
-    /// by default on a GPU; the host engine has no limit unless one is given, and the queue engine never).
+    /// How many launched grids may be incomplete at once, the first one not counted
+    /// (`cudaLimitDevRuntimePendingLaunchCount`, 2048 by default on a GPU; the host engine has no limit unless one is
+    /// given, and the queue engine never).
     std::optional<std::size_t> pending_launches;
     /// How deep grids may nest: a grid at depth d may launch children if d < nesting_depth. Not given: no limit.
     std::optional<std::size_t> nesting_depth;
-    /// Stack of a GPU thread in bytes (`cudaLimitStackSize`). On the queue engine, if not given, what `sync_depth` takes.
+    /// Stack of a GPU thread in bytes (`cudaLimitStackSize`). On the queue engine, if not given, what `sync_depth`
+    /// takes.
     std::optional<std::size_t> stack_bytes;
-    /// Memory in bytes where `scratch` lives. On the device runtime engine the device heap (`cudaLimitMallocHeapSize`, 8 MiB by
-    /// default); on the queue engine its memory for grids, where `queue_options::memory_bytes` says nothing else.
+    /// Memory in bytes where `scratch` lives. On the device runtime engine the device heap (`cudaLimitMallocHeapSize`,
+    /// 8 MiB by default); on the queue engine its memory for grids, where `queue_options::memory_bytes` says nothing
+    /// else.
     std::optional<std::size_t> heap_bytes;
     /// Buffer of device-side printf in bytes (`cudaLimitPrintfFifoSize`), 1 MiB by default.
     std::optional<std::size_t> printf_bytes;
@@ -35,21 +39,21 @@ struct limits {
 
 /// What became of one limit.
 struct limit_result {
-    std::string name;                    ///< as in `limits`: "sync_depth"
-    std::size_t asked = 0;               ///< what was asked for
-    std::optional<std::size_t> got;      ///< what the device says it is now; nothing if it has no such limit
-    std::ptrdiff_t device_bytes = 0;     ///< device memory that the change took (negative: gave back), in bytes
-    std::string refused;                 ///< empty if it was set; else why not, and what that means, in a sentence
+    std::string name;                 ///< as in `limits`: "sync_depth"
+    std::size_t asked = 0;            ///< what was asked for
+    std::optional<std::size_t> got;   ///< what the device says it is now; nothing if it has no such limit
+    std::ptrdiff_t device_bytes = 0;  ///< device memory that the change took (negative: gave back), in bytes
+    std::string refused;              ///< empty if it was set; else why not, and what that means, in a sentence
 };
 
-/// Sets the limits that are given on the current CUDA device with `cudaDeviceSetLimit` and reads each back. One result for each
-/// limit given, in the order of their declaration. What the device cannot do (the synchronization depth on compute
-/// capability 9.0 and newer) is said in `refused` and is not an error. `nesting_depth` is no limit of the device and is left out.
-/// Needs the target `dynpar::dynpar`.
-/// Throws `cuda_error` if there is no usable device.
+/// Sets the limits that are given on the current CUDA device with `cudaDeviceSetLimit` and reads each back. One result
+/// for each limit given, in the order of their declaration. What the device cannot do (the synchronization depth on
+/// compute capability 9.0 and newer) is said in `refused` and is not an error. `nesting_depth` is no limit of the
+/// device and is left out. Needs the target `dynpar::dynpar`. Throws `cuda_error` if there is no usable device.
 std::vector<limit_result> apply(const limits& wanted);
 
-/// The current device's limits, each where the device has it. Needs `dynpar::dynpar`. Throws `cuda_error` without a device.
+/// The current device's limits, each where the device has it. Needs `dynpar::dynpar`. Throws `cuda_error` without a
+/// device.
 limits device_limits();
 
 /// Applies limits and restores on destruction what was there. Needs `dynpar::dynpar`.

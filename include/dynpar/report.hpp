@@ -23,25 +23,25 @@ struct failure {
     dynpar::status status = status::success;          ///< how
     /// For `launch` and `then`: the kernel that was to run. For the others: the kernel that called.
     std::string kernel;
-    unsigned depth = 0;      ///< the nesting depth of that kernel's grid, or what it would have been
-    dynpar::shape shape;     ///< the shape of that kernel's grid
-    int cuda_code = 0;       ///< the `cudaError_t` behind it, 0 if there is none
-    std::uint64_t count = 1; ///< how many calls
-    std::string note;        ///< what to do about it, where the engine knows better than `advice(status)`
+    unsigned depth = 0;       ///< the nesting depth of that kernel's grid, or what it would have been
+    dynpar::shape shape;      ///< the shape of that kernel's grid
+    int cuda_code = 0;        ///< the `cudaError_t` behind it, 0 if there is none
+    std::uint64_t count = 1;  ///< how many calls
+    std::string note;         ///< what to do about it, where the engine knows better than `advice(status)`
 };
 
 /// What a run did.
 struct report {
-    std::string engine;                ///< "host", "cdp", "queue"
-    std::string device;                ///< the GPU's name, or "CPU"
-    std::uint64_t grids = 0;           ///< grids that ran to completion, continuations included
-    std::uint64_t lost_launches = 0;   ///< calls of `launch` and `then` that failed: exact, also where `failures` is not
-    std::uint64_t failed_calls = 0;    ///< all calls that failed, the lost launches among them: exact
-    std::vector<failure> failures;     ///< the failed calls by kind
-    unsigned deepest_nesting = 0;      ///< the greatest depth of a grid that ran
-    std::uint64_t pending_limit = 0;   ///< the limit on pending launches that was in force, 0 if there was none
-    run_needs needed;                  ///< what the run needed of each limit
-    dynpar::trace trace;               ///< the grids one by one, if the engine was asked to trace
+    std::string engine;               ///< "host", "cdp", "queue"
+    std::string device;               ///< the GPU's name, or "CPU"
+    std::uint64_t grids = 0;          ///< grids that ran to completion, continuations included
+    std::uint64_t lost_launches = 0;  ///< calls of `launch` and `then` that failed: exact, also where `failures` is not
+    std::uint64_t failed_calls = 0;   ///< all calls that failed, the lost launches among them: exact
+    std::vector<failure> failures;    ///< the failed calls by kind
+    unsigned deepest_nesting = 0;     ///< the greatest depth of a grid that ran
+    std::uint64_t pending_limit = 0;  ///< the limit on pending launches that was in force, 0 if there was none
+    run_needs needed;                 ///< what the run needed of each limit
+    dynpar::trace trace;              ///< the grids one by one, if the engine was asked to trace
 };
 
 /// What to do about a status, in a sentence.
@@ -49,10 +49,12 @@ inline const char* advice(status s) {
     switch (s) {
         case status::success: return "";
         case status::invalid_configuration:
-            return "give at least 1 block and 1 to 1024 threads (64 along z), and at most 232448 bytes of shared memory";
+            return "give at least 1 block and 1 to 1024 threads (64 along z), and at most 232448 bytes of shared "
+                   "memory";
         case status::invalid_pointer:
             return "pass memory from scratch<T>(n) or an allocation instead of local or shared memory";
-        case status::sync_depth_exceeded: return "raise limits::sync_depth (--sync-depth), or use then() instead of wait()";
+        case status::sync_depth_exceeded:
+            return "raise limits::sync_depth (--sync-depth), or use then() instead of wait()";
         case status::pending_launches_exceeded:
             return "raise limits::pending_launches (--pending-launches), or launch fewer and larger grids";
         case status::nesting_depth_exceeded:
@@ -68,16 +70,19 @@ inline const char* advice(status s) {
 /// What to do about a failure, in a sentence.
 inline std::string advice(const failure& f) { return f.note.empty() ? advice(f.status) : f.note; }
 
-/// One line: "347000 x launch of gpu_recursive_reduce <<<1, 256>>> at depth 1: pending_launches_exceeded (CUDA error 69)".
+/// One line: "347000 x launch of gpu_recursive_reduce <<<1, 256>>> at depth 1: pending_launches_exceeded (CUDA error
+/// 69)".
 inline std::string describe(const failure& f) {
     const bool of_another = f.operation == operation::launch || f.operation == operation::then;
-    std::string line = std::to_string(f.count) + " x " + to_string(f.operation) + (of_another ? " of " : " in ") + f.kernel +
-                       " " + to_string(f.shape) + " at depth " + std::to_string(f.depth) + ": " + to_string(f.status);
+    std::string line = std::to_string(f.count) + " x " + to_string(f.operation) + (of_another ? " of " : " in ") +
+                       f.kernel + " " + to_string(f.shape) + " at depth " + std::to_string(f.depth) + ": " +
+                       to_string(f.status);
     if (f.cuda_code != 0) line += " (CUDA error " + std::to_string(f.cuda_code) + ")";
     return line;
 }
 
-/// Several lines: what was lost, of how many; every kind of failure; and each piece of advice once. Empty if nothing failed.
+/// Several lines: what was lost, of how many; every kind of failure; and each piece of advice once. Empty if nothing
+/// failed.
 inline std::string describe_failures(const report& r) {
     if (r.failed_calls == 0) return {};
     const auto count = [](std::uint64_t n, const char* one, const char* several) {
@@ -96,7 +101,8 @@ inline std::string describe_failures(const report& r) {
         listed += f.count;
         if (std::find(advices.begin(), advices.end(), advice(f)) == advices.end()) advices.push_back(advice(f));
     }
-    if (listed < r.failed_calls) lines += "\n  and " + std::to_string(r.failed_calls - listed) + " more of further kinds";
+    if (listed < r.failed_calls)
+        lines += "\n  and " + std::to_string(r.failed_calls - listed) + " more of further kinds";
     for (const std::string& what_to_do : advices) lines += "\n  What to do: " + what_to_do;
     return lines;
 }
@@ -108,7 +114,8 @@ inline void sort_failures(report& r) {
     });
 }
 
-/// Thrown by `run` when a call in a kernel failed: above all, when a launch was lost. Results of the run are not to be trusted.
+/// Thrown by `run` when a call in a kernel failed: above all, when a launch was lost. Results of the run are not to be
+/// trusted.
 class launch_error : public std::runtime_error {
 public:
     explicit launch_error(dynpar::report what_happened)

@@ -7,17 +7,19 @@
 
 namespace dynpar {
 
-/// What a run needed. What was not counted is not there: the device runtime engine counts pending launches and memory only in a run
-/// with a trace that had room for every grid, since an untraced kernel carries no counters; the queue engine has no limit on pending
-/// launches and does not count them.
-/// Of a run that lost launches it is what the run got as far as it came.
+/// What a run needed. What was not counted is not there: the device runtime engine counts pending launches and memory
+/// only in a run with a trace that had room for every grid, since an untraced kernel carries no counters; the queue
+/// engine has no limit on pending launches and does not count them. Of a run that lost launches it is what the run got
+/// as far as it came.
 struct run_needs {
-    std::uint64_t nesting_depth = 0;               ///< the deepest grid: as `limits::nesting_depth` just enough
-    std::optional<std::uint64_t> sync_depth;       ///< the deepest `wait()`, plus one: as `limits::sync_depth` just enough
-    std::optional<std::uint64_t> pending_launches; ///< the most launches pending at once: as `limits::pending_launches` just enough
-    /// The most memory that grids held at once, in bytes. On the device runtime it is device heap (scratch, and 16 bytes for a grid
-    /// of several blocks), on the host engine scratch and the engine's own records of grids, on the queue engine all that was taken
-    /// of its memory for grids, what its warps keep ready included (a traced run takes more than an untraced one).
+    std::uint64_t nesting_depth = 0;          ///< the deepest grid: as `limits::nesting_depth` just enough
+    std::optional<std::uint64_t> sync_depth;  ///< the deepest `wait()`, plus one: as `limits::sync_depth` just enough
+    /// The most launches pending at once: as `limits::pending_launches` just enough.
+    std::optional<std::uint64_t> pending_launches;
+    /// The most memory that grids held at once, in bytes. On the device runtime it is device heap (scratch, and 16
+    /// bytes for a grid of several blocks), on the host engine scratch and the engine's own records of grids, on the
+    /// queue engine all that was taken of its memory for grids, what its warps keep ready included (a traced run takes
+    /// more than an untraced one).
     std::optional<std::uint64_t> live_bytes;
 };
 
@@ -26,7 +28,8 @@ inline std::string describe(const run_needs& needs) {
     std::string line = "needed: nesting depth " + std::to_string(needs.nesting_depth);
     if (needs.sync_depth) line += ", synchronization depth " + std::to_string(*needs.sync_depth);
     if (needs.pending_launches) {
-        line += ", " + std::to_string(*needs.pending_launches) + (*needs.pending_launches == 1 ? " pending launch" : " pending launches");
+        line += ", " + std::to_string(*needs.pending_launches) +
+                (*needs.pending_launches == 1 ? " pending launch" : " pending launches");
     }
     if (needs.live_bytes) line += ", " + std::to_string(*needs.live_bytes) + " bytes of live memory";
     return line;

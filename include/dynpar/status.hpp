@@ -1,4 +1,5 @@
-// What device code is told by a call that can fail. Device code never throws; the host learns of failures from the report.
+// What device code is told by a call that can fail. Device code never throws; the host learns of failures from the
+// report.
 #pragma once
 
 #include "platform.hpp"
@@ -6,7 +7,8 @@
 namespace dynpar {
 
 /// What `launch`, `then`, `wait` and the stream and event calls of a block return.
-/// Every value but `success` is also written to the run's report, so a status that nobody looks at still reaches the host.
+/// Every value but `success` is also written to the run's report, so a status that nobody looks at still reaches the
+/// host.
 enum class status : unsigned char {
     success,
     invalid_configuration,      ///< no grid can have that shape: see `check(shape)`
@@ -17,7 +19,7 @@ enum class status : unsigned char {
     shared_memory_exceeded,     ///< `shared<T>(n)` asks for more than the shape's `shared_bytes`
     out_of_memory,              ///< no memory for a launch or for `scratch<T>(n)`
     not_supported,              ///< this engine, or this GPU's device runtime, cannot do it
-    launch_failed,              ///< the device runtime refused a launch for another reason; the report has its error code
+    launch_failed,  ///< the device runtime refused a launch for another reason; the report has its error code
 };
 
 /// The name of a status, as written in code. Also callable on the device.
@@ -38,7 +40,17 @@ DYNPAR_FUNCTION constexpr const char* to_string(status s) {
 }
 
 /// The calls of a block that can fail: which one a failure in a report is about.
-enum class operation : unsigned char { launch, then, wait, shared, scratch, make_stream, make_event, record_event, wait_event };
+enum class operation : unsigned char {
+    launch,
+    then,
+    wait,
+    shared,
+    scratch,
+    make_stream,
+    make_event,
+    record_event,
+    wait_event
+};
 
 /// The name of a block's call, as written in code. Also callable on the device.
 DYNPAR_FUNCTION constexpr const char* to_string(operation o) {

@@ -1,5 +1,5 @@
-// A kernel and arguments that are aligned to more than 16 bytes, on the host engine and, under nvcc, on the others. With OVER_ALIGNED 0 the
-// file is right.
+// A kernel and arguments that are aligned to more than 16 bytes, on the host engine and, under nvcc, on the others.
+// With OVER_ALIGNED 0 the file is right.
 #include <dynpar/dynpar.hpp>
 
 #if OVER_ALIGNED == 1

@@ -1,5 +1,5 @@
-// Kernels, and functions that kernels call, without DYNPAR_FUNCTION, one for each value of UNMARKED. nvcc by itself compiles them all, as
-// kernels that do nothing. With UNMARKED 0 the file is right.
+// Kernels, and functions that kernels call, without DYNPAR_FUNCTION, one for each value of UNMARKED. nvcc by itself
+// compiles them all, as kernels that do nothing. With UNMARKED 0 the file is right.
 #include <dynpar/dynpar.hpp>
 
 #if UNMARKED == 3
@@ -48,6 +48,8 @@ struct marked {
     }
 };
 
+// clang-format counts the braces of both branches.
+// clang-format off
 struct child {
     template <class Block>
 #if UNMARKED == 2
@@ -72,6 +74,7 @@ struct parent {
 #endif
     }
 };
+// clang-format on
 
 void use(int* place) {
     dynpar::queue_engine queue;

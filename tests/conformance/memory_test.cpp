@@ -167,9 +167,10 @@ struct mixed {
 
 struct take_arguments {
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, mixed m, double d, long long l, const unsigned* nothing, unsigned* wrong) const {
-        const bool right = m.letter == 'x' && m.number == 0.5 && m.list[0] == 1 && m.list[1] == 2 && m.list[2] == 3 && d == 7.0 &&
-                           l == -5 && nothing == nullptr;
+    DYNPAR_FUNCTION void operator()(Block& block, mixed m, double d, long long l, const unsigned* nothing,
+                                    unsigned* wrong) const {
+        const bool right = m.letter == 'x' && m.number == 0.5 && m.list[0] == 1 && m.list[1] == 2 && m.list[2] == 3 &&
+                           d == 7.0 && l == -5 && nothing == nullptr;
         if (!right) dynpar::atomic_add(wrong, 1u);
         dynpar::atomic_add(wrong + 1, 1u);
         m.letter = static_cast<char>('a' + block.thread_rank());  // a copy: no other thread sees it
@@ -181,7 +182,8 @@ struct change_after_launch {
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* wrong) const {
         mixed m{'x', 0.5, {1, 2, 3}};
         int l = -5;
-        block.launch(take_arguments{}, dynpar::shape(2, 20), m, 7, l, nullptr, wrong);  // int to double, int to long long
+        // int to double, int to long long
+        block.launch(take_arguments{}, dynpar::shape(2, 20), m, 7, l, nullptr, wrong);
         m = mixed{'y', 1.5, {0, 0, 0}};
         l = 0;
     }
@@ -260,7 +262,8 @@ TEST_CASE("C11: a pointer to local or shared memory is refused, one to scratch o
 
 struct check_scratch {
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, const unsigned* memory, unsigned count, unsigned first, unsigned* wrong) const {
+    DYNPAR_FUNCTION void operator()(Block& block, const unsigned* memory, unsigned count, unsigned first,
+                                    unsigned* wrong) const {
         for (unsigned i = block.thread_rank(); i < count; i += block.num_threads()) {
             if (memory[i] != first + i) dynpar::atomic_add(wrong, 1u);
         }
@@ -287,7 +290,8 @@ struct use_scratch {
 
 struct one_after_another {
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, unsigned grids, unsigned blocks, unsigned count, unsigned* wrong) const {
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned grids, unsigned blocks, unsigned count,
+                                    unsigned* wrong) const {
         auto stream = block.make_stream();
         for (unsigned i = 0; i < grids; ++i) {
             block.launch(stream, use_scratch{}, dynpar::shape(blocks, 32), count, i * 1000, wrong);
@@ -300,7 +304,8 @@ TEST_CASE("C12: scratch memory is there for children and continuations, and is r
     constexpr unsigned grids = many(300);
     for (const unsigned blocks : {1u, 3u}) {
         CAPTURE(blocks);
-        // 300 grids after each other take 64 KiB for each block: 19 or 58 MiB in all, more than the 8 MiB of a device heap.
+        // 300 grids after each other take 64 KiB for each block: 19 or 58 MiB in all, more than the 8 MiB of a device
+        // heap.
         auto wrong = filled(engine, 2, 0u);
         const dynpar::report report =
             engine.run(one_after_another{}, dynpar::shape(1, 1), grids, blocks, 16384u, wrong.data());
@@ -315,7 +320,8 @@ struct ask_too_much {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* nulls) const {
         if (block.template scratch<double>(1ull << 60) == nullptr) dynpar::atomic_add(nulls, 1u);
-        if (block.template scratch<double>(1ull << 62) == nullptr) dynpar::atomic_add(nulls, 1u);  // its size in bytes overflows
+        if (block.template scratch<double>(1ull << 62) == nullptr)
+            dynpar::atomic_add(nulls, 1u);  // its size in bytes overflows
     }
 };
 

@@ -16,7 +16,8 @@ struct binary_tree {
     DYNPAR_FUNCTION void operator()(Block& block, int levels, unsigned* counter) const {
         if (block.thread_rank() != 0) return;
         dynpar::atomic_add(counter, 1u);
-        for (int child = 0; child < 2 && levels > 0; ++child) block.launch(*this, dynpar::shape(1, 1), levels - 1, counter);
+        for (int child = 0; child < 2 && levels > 0; ++child)
+            block.launch(*this, dynpar::shape(1, 1), levels - 1, counter);
     }
 };
 
@@ -112,7 +113,8 @@ struct tree_then_read {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, int levels, unsigned* counter, unsigned* seen) const {
         // The first block gives the continuation before anybody has done anything.
-        if (block.block_rank() == 0 && block.thread_rank() == 0) block.then(read_counter{}, dynpar::shape(1, 1), counter, seen);
+        if (block.block_rank() == 0 && block.thread_rank() == 0)
+            block.then(read_counter{}, dynpar::shape(1, 1), counter, seen);
         if (block.thread_rank() == 0) block.launch(binary_tree{}, dynpar::shape(1, 1), levels, counter);
         dynpar::atomic_add(counter, 1u);
     }
@@ -130,14 +132,16 @@ TEST_CASE("C3: a continuation starts after the whole grid and all its descendant
 // Others may run blocks of so large a grid before the block that launches it has returned.
 struct many_blocks_then_read {
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, unsigned blocks, unsigned threads, unsigned* counter, unsigned* seen) const {
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned blocks, unsigned threads, unsigned* counter,
+                                    unsigned* seen) const {
         if (block.thread_rank() != 0) return;
         block.then(read_counter{}, dynpar::shape(1, 1), counter, seen);
         block.launch(count_one{}, dynpar::shape(blocks, threads), counter);
     }
 };
 
-TEST_CASE("C3: a continuation of a single block starts after a grid of thousands of blocks that the block has launched") {
+TEST_CASE(
+    "C3: a continuation of a single block starts after a grid of thousands of blocks that the block has launched") {
     auto engine = make_engine();
     constexpr unsigned blocks = many(3000);
     for (const unsigned threads : {1u, 32u, 64u}) {
@@ -145,8 +149,8 @@ TEST_CASE("C3: a continuation of a single block starts after a grid of thousands
             CAPTURE(threads);
             CAPTURE(childs_threads);
             auto counter = filled(engine, 1, 0u), seen = filled(engine, 1, 0u);
-            const dynpar::report report = engine.run(many_blocks_then_read{}, dynpar::shape(1, threads), blocks, childs_threads,
-                                                     counter.data(), seen.data());
+            const dynpar::report report = engine.run(many_blocks_then_read{}, dynpar::shape(1, threads), blocks,
+                                                     childs_threads, counter.data(), seen.data());
             CHECK(seen.to_vector()[0] == blocks);
             CHECK(report.grids == 3);
         }
@@ -171,7 +175,8 @@ TEST_CASE("C3: several continuations of one grid run one after another, in the o
     for (unsigned i = 0; i < 20; ++i) CHECK(order[i + 1] == i);
 }
 
-// A continuation that launches, and continues itself: a(child) -> then b(child) -> then c; the parent's continuation comes last.
+// A continuation that launches, and continues itself: a(child) -> then b(child) -> then c; the parent's continuation
+// comes last.
 struct late_step {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* list, unsigned number, unsigned more) const {
@@ -314,7 +319,8 @@ TEST_CASE("C7: a nesting deeper than asked for is refused, and said") {
 
 struct try_shape {
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, dynpar::shape s, bool as_continuation, unsigned* counter, int* result) const {
+    DYNPAR_FUNCTION void operator()(Block& block, dynpar::shape s, bool as_continuation, unsigned* counter,
+                                    int* result) const {
         const dynpar::status told =
             as_continuation ? block.then(count_one{}, s, counter) : block.launch(count_one{}, s, counter);
         *result = static_cast<int>(told);
@@ -324,8 +330,8 @@ struct try_shape {
 TEST_CASE("C8: an impossible shape is refused with invalid_configuration, and nothing runs") {
     auto engine = make_engine();
     const dynpar::shape impossible[] = {
-        {0, 32}, {1, 0}, {1, 1025}, {1, {1, 1, 65}}, {1, {33, 32}}, {{1, 65536}, 1}, {-1, 32}, {1, -1}, {1, 32, 232449},
-        {1ull << 40, 32}, {{65536, 65535, 2}, 1}, {{32769, 65535}, 1}};
+        {0, 32},  {1, 0},  {1, 1025},       {1, {1, 1, 65}},  {1, {33, 32}},          {{1, 65536}, 1},
+        {-1, 32}, {1, -1}, {1, 32, 232449}, {1ull << 40, 32}, {{65536, 65535, 2}, 1}, {{32769, 65535}, 1}};
     CHECK(check(dynpar::shape({32768, 65535}, 1)) == dynpar::status::success);
     for (const dynpar::shape& s : impossible) {
         const std::string text = to_string(s);
@@ -355,8 +361,8 @@ TEST_CASE("C8: an impossible shape is refused with invalid_configuration, and no
 /// A launch or continuation that breaks the rules that it is told to.
 struct break_rules {
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, bool bad_pointer, bool bad_shape, bool no_stream, bool as_continuation,
-                                    unsigned* counter, int* result) const {
+    DYNPAR_FUNCTION void operator()(Block& block, bool bad_pointer, bool bad_shape, bool no_stream,
+                                    bool as_continuation, unsigned* counter, int* result) const {
         unsigned local = 0;
         unsigned* const place = bad_pointer ? &local : counter;
         const dynpar::shape s = bad_shape ? dynpar::shape(1, 1025) : dynpar::shape(1, 1);
@@ -394,10 +400,9 @@ TEST_CASE("C8: where several rules are broken at once, every engine names the sa
                                                     : dynpar::status::success;
         auto counter = filled(engine, 1, 0u);
         auto result = filled(engine, 1, -1);
-        const dynpar::report report =
-            (too_deep ? flat_engine : engine)
-                .try_run(break_rules{}, dynpar::shape(1, 1), bad_pointer, bad_shape, no_stream, as_continuation, counter.data(),
-                         result.data());
+        const dynpar::report report = (too_deep ? flat_engine : engine)
+                                          .try_run(break_rules{}, dynpar::shape(1, 1), bad_pointer, bad_shape,
+                                                   no_stream, as_continuation, counter.data(), result.data());
         CHECK(result.to_vector()[0] == static_cast<int>(expected));
         const bool runs = expected == dynpar::status::success;
         CHECK(counter.to_vector()[0] == (runs ? 1 : 0));

@@ -9,16 +9,25 @@ using namespace conformance;
 namespace {
 
 struct place {
-    unsigned thread_rank, thread_x, thread_y, thread_z, block_rank, group_x, group_y, group_z, num_threads, num_blocks, depth;
+    unsigned thread_rank, thread_x, thread_y, thread_z, block_rank, group_x, group_y, group_z, num_threads, num_blocks,
+        depth;
 };
 
 struct write_place {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, place* places) const {
         const dynpar::dimensions thread = block.thread_index(), group = block.group_index();
-        places[block.block_rank() * block.num_threads() + block.thread_rank()] =
-            place{block.thread_rank(), thread.x, thread.y, thread.z, block.block_rank(), group.x,
-                  group.y, group.z, block.num_threads(), block.num_blocks(), block.depth()};
+        places[block.block_rank() * block.num_threads() + block.thread_rank()] = place{block.thread_rank(),
+                                                                                       thread.x,
+                                                                                       thread.y,
+                                                                                       thread.z,
+                                                                                       block.block_rank(),
+                                                                                       group.x,
+                                                                                       group.y,
+                                                                                       group.z,
+                                                                                       block.num_threads(),
+                                                                                       block.num_blocks(),
+                                                                                       block.depth()};
     }
 };
 
@@ -176,7 +185,8 @@ struct refused_late {
             if (block.template shared<char>(call == 1 ? 16 : 17) == nullptr) dynpar::atomic_add(nulls, 1u);
             if (!nests || call != 0) continue;
             // What runs on top of the wait must not change what is known of this block.
-            if (block.thread_rank() == first) block.launch(*this, dynpar::shape(1, block.num_threads(), 16), 0u, nulls, false);
+            if (block.thread_rank() == first)
+                block.launch(*this, dynpar::shape(1, block.num_threads(), 16), 0u, nulls, false);
             block.wait();
         }
     }
@@ -212,7 +222,8 @@ TEST_CASE("C14: a refused shared() is in the report once for each block and call
 
 struct stride_sum {
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, const unsigned* values, unsigned count, unsigned* sum, unsigned* widest) const {
+    DYNPAR_FUNCTION void operator()(Block& block, const unsigned* values, unsigned count, unsigned* sum,
+                                    unsigned* widest) const {
         for (unsigned i = block.thread_rank(); i < count; i += block.num_threads()) dynpar::atomic_add(sum, values[i]);
         if (block.thread_rank() == 0) *widest = block.num_threads();
     }

@@ -43,7 +43,8 @@ struct stream_of_parents {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* list, unsigned count) const {
         auto stream = block.make_stream();
-        for (unsigned i = 0; i < count; ++i) block.launch(stream, child_then_append{}, dynpar::shape(1, 4), list, 2 * i);
+        for (unsigned i = 0; i < count; ++i)
+            block.launch(stream, child_then_append{}, dynpar::shape(1, 4), list, 2 * i);
     }
 };
 
@@ -62,7 +63,8 @@ struct one_stream_a_block {
         if (block.thread_rank() != 0) return;
         auto made = block.make_stream();
         auto stream = static_cast<decltype(made)&&>(made);  // a stream can be moved
-        for (unsigned i = 0; i < count; ++i) block.launch(stream, append{}, dynpar::shape(1, 1), lists + block.block_rank() * 64, i);
+        for (unsigned i = 0; i < count; ++i)
+            block.launch(stream, append{}, dynpar::shape(1, 1), lists + block.block_rank() * 64, i);
     }
 };
 

@@ -1,4 +1,5 @@
-// The trace: which grid launched which, when each ran, what became of it; the same on every engine. And what a run needed.
+// The trace: which grid launched which, when each ran, what became of it; the same on every engine. And what a run
+// needed.
 #include "engine_under_test.hpp"
 
 #include <algorithm>
@@ -11,7 +12,8 @@ namespace {
 using namespace conformance;
 using dynpar::grid_record;
 
-/// A bit of everything: children in rows, a child of several blocks, scratch memory, a continuation with children of its own.
+/// A bit of everything: children in rows, a child of several blocks, scratch memory, a continuation with children of
+/// its own.
 struct family {
     static constexpr const char* name = "family";
     template <class Block>
@@ -96,8 +98,8 @@ std::string canonical(const dynpar::trace& t) {
     for (std::size_t i = t.grids.size(); i-- > 0;) {
         const grid_record& grid = t.grids[i];
         std::sort(below[i].begin(), below[i].end());
-        std::string text = (grid.continues != grid_record::none ? "then " : "") + grid.kernel + to_string(grid.shape) + " depth " +
-                           std::to_string(grid.depth) + " " + dynpar::to_string(grid.status) + "(";
+        std::string text = (grid.continues != grid_record::none ? "then " : "") + grid.kernel + to_string(grid.shape) +
+                           " depth " + std::to_string(grid.depth) + " " + dynpar::to_string(grid.status) + "(";
         for (const std::string& child : below[i]) text += child;
         const std::uint32_t above = grid.continues != grid_record::none ? grid.continues : grid.parent;
         below[above < i ? above : t.grids.size()].push_back(text + ")");
@@ -107,7 +109,7 @@ std::string canonical(const dynpar::trace& t) {
     return all;
 }
 
-#define TRACE_TEST_CASE(name) TEST_CASE(name * doctest::skip(!has_trace))
+#define TRACE_TEST_CASE(name) TEST_CASE(name* doctest::skip(!has_trace))
 
 TRACE_TEST_CASE("the trace has the same tree on every engine, up to the order of siblings") {
     engine_under_test engine = traced_engine();
@@ -191,7 +193,8 @@ TRACE_TEST_CASE("needed: with exactly the nesting depth that was needed a run wo
     CHECK(only_failure(less).status == dynpar::status::nesting_depth_exceeded);
 }
 
-TRACE_TEST_CASE("needed: with exactly the pending launches that were needed a run works, and with one less it says so") {
+TRACE_TEST_CASE(
+    "needed: with exactly the pending launches that were needed a run works, and with one less it says so") {
     if (!bounds_pending_launches) return;
     dynpar::limits limits;
     limits.pending_launches = 5000;
@@ -200,9 +203,11 @@ TRACE_TEST_CASE("needed: with exactly the pending launches that were needed a ru
     const dynpar::run_needs needed = engine.run(many_continuations{}, dynpar::shape(1, 1), 100u, counter.data()).needed;
     CHECK(needed.pending_launches == 100u);
     limits.pending_launches = needed.pending_launches;
-    CHECK(make_engine(limits).try_run(many_continuations{}, dynpar::shape(1, 1), 100u, counter.data()).failed_calls == 0);
+    CHECK(make_engine(limits).try_run(many_continuations{}, dynpar::shape(1, 1), 100u, counter.data()).failed_calls ==
+          0);
     limits.pending_launches = *needed.pending_launches - 1;
-    const dynpar::report less = make_engine(limits).try_run(many_continuations{}, dynpar::shape(1, 1), 100u, counter.data());
+    const dynpar::report less =
+        make_engine(limits).try_run(many_continuations{}, dynpar::shape(1, 1), 100u, counter.data());
     CHECK(only_failure(less).status == dynpar::status::pending_launches_exceeded);
     CHECK(less.lost_launches == 1);
     limits.pending_launches = 2048;
@@ -224,7 +229,8 @@ TRACE_TEST_CASE("needed: a launch is pending until all that came from it is comp
     make_engine(limits);
 }
 
-TRACE_TEST_CASE("needed: with exactly the synchronization depth that was needed a run works, and with one less it says so") {
+TRACE_TEST_CASE(
+    "needed: with exactly the synchronization depth that was needed a run works, and with one less it says so") {
     if (!has_wait) return;
     const dynpar::run_needs needed = traced_engine().run(waiting_chain{}, dynpar::shape(1, 1), 5).needed;
     REQUIRE(needed.sync_depth);

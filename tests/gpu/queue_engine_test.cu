@@ -1,4 +1,5 @@
-// What the queue engine promises beyond the contract: host streams, graphs, failures of each run by itself, options and limits.
+// What the queue engine promises beyond the contract: host streams, graphs, failures of each run by itself, options and
+// limits.
 #include "queue_test.cuh"
 
 #include <memory>
@@ -28,7 +29,8 @@ TEST_CASE("runs are ordered in their host streams") {
     auto counter = filled<count_type>(first, 2, 0);
     std::vector<dynpar::queue_handle> runs;
     for (int i = 0; i < 10; ++i) {
-        runs.push_back(first.enqueue(i % 2 == 0 ? a.get() : b.get(), launch_many{}, shape(10, 1), 100u, 1, counter.data()));
+        runs.push_back(
+            first.enqueue(i % 2 == 0 ? a.get() : b.get(), launch_many{}, shape(10, 1), 100u, 1, counter.data()));
         runs.push_back(second.enqueue(b.get(), launch_many{}, shape(10, 1), 100u, 8, counter.data() + 1));
     }
     for (dynpar::queue_handle& run : runs) CHECK(run.wait().grids == 1001);
@@ -82,7 +84,8 @@ TEST_CASE("failures are those of their own run, also where several are under way
     const stream_owner stream = make_stream();
     auto counter = filled<count_type>(engine, 1, 0);
     std::vector<dynpar::queue_handle> runs;
-    for (unsigned count = 0; count < 5; ++count) runs.push_back(engine.enqueue(stream.get(), fail_often{}, shape(2, 1), count));
+    for (unsigned count = 0; count < 5; ++count)
+        runs.push_back(engine.enqueue(stream.get(), fail_often{}, shape(2, 1), count));
     for (unsigned count = 0; count < 5; ++count) {
         CAPTURE(count);
         const dynpar::report report = runs[count].wait();
@@ -157,7 +160,8 @@ TEST_CASE("options that cannot be are refused with what to give") {
     }
     options.block_threads = 0;
     options.memory_bytes = 1024;
-    CHECK(contains(message_of<std::invalid_argument>([&] { dynpar::queue_engine engine(options); }), "queue_options::memory_bytes"));
+    CHECK(contains(message_of<std::invalid_argument>([&] { dynpar::queue_engine engine(options); }),
+                   "queue_options::memory_bytes"));
 }
 
 TEST_CASE("of every limit that was given it is said what became of it") {

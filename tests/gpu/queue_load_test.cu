@@ -90,7 +90,8 @@ struct level_of_grids {
     DYNPAR_FUNCTION void operator()(Block& block, const several_blocks* work, unsigned left) const {
         const several_blocks job = *work;
         const unsigned stride = block.num_blocks() * block.num_threads();
-        for (unsigned i = block.block_rank() * block.num_threads() + block.thread_rank(); i < job.children; i += stride) {
+        for (unsigned i = block.block_rank() * block.num_threads() + block.thread_rank(); i < job.children;
+             i += stride) {
             block.launch(count_block{}, shape(blocks_of(job, i), dynpar::at_most(job.threads)), work, i);
         }
         if (left > 1 && block.block_rank() == 0 && block.thread_rank() == 0) {
@@ -99,12 +100,13 @@ struct level_of_grids {
     }
 };
 
-TEST_CASE("threads of a wide grid launch very many grids of several blocks, level after level, and every block runs once") {
+TEST_CASE(
+    "threads of a wide grid launch very many grids of several blocks, level after level, and every block runs once") {
     struct load {
         unsigned children, most_blocks, threads, block_threads;
     };
-    for (const load& load : {load{20000, 64, 256, 0}, load{110000, 4, 256, 0}, load{20000, 64, 256, 1024}, load{3000, 64, 1, 0},
-                             load{20000, 300, 32, 256}, load{500, 20, 0, 0}}) {
+    for (const load& load : {load{20000, 64, 256, 0}, load{110000, 4, 256, 0}, load{20000, 64, 256, 1024},
+                             load{3000, 64, 1, 0}, load{20000, 300, 32, 256}, load{500, 20, 0, 0}}) {
         CAPTURE(load.children);
         CAPTURE(load.most_blocks);
         CAPTURE(load.threads);
@@ -125,8 +127,9 @@ TEST_CASE("threads of a wide grid launch very many grids of several blocks, leve
         for (int repeat = 0; repeat < 5; ++repeat) {
             const count_type none = 0;
             count.copy_from(&none);
-            const dynpar::report report = engine.run(level_of_grids{}, shape((load.children + 31) / 32, dynpar::at_most(job.threads)),
-                                                     static_cast<const several_blocks*>(work.data()), levels);
+            const dynpar::report report =
+                engine.run(level_of_grids{}, shape((load.children + 31) / 32, dynpar::at_most(job.threads)),
+                           static_cast<const several_blocks*>(work.data()), levels);
             CHECK(count.to_vector()[0] == expected);
             CHECK(report.grids == levels * (load.children + 1));
         }
@@ -165,7 +168,8 @@ TEST_CASE("a block launches grids of any number of blocks after a wait") {
                 CAPTURE(blocks);
                 CAPTURE(waits);
                 auto counts = filled<count_type>(engine, 4, 0);
-                const dynpar::report report = engine.run(launch_after_wait{}, shape(1, threads), counts.data(), blocks, waits);
+                const dynpar::report report =
+                    engine.run(launch_after_wait{}, shape(1, threads), counts.data(), blocks, waits);
                 const std::vector<count_type> found = counts.to_vector();
                 CHECK(found[0] == waits + 3);
                 CHECK(found[1] == waits + blocks * (waits * (waits - 1) / 2) + blocks);
@@ -211,7 +215,8 @@ TEST_CASE("every thread of a wide block launches more than the stacks hold, and 
                     CAPTURE(waits);
                     constexpr unsigned blocks = 2;
                     auto runs = filled<unsigned>(engine, blocks * threads * each, 0);
-                    const dynpar::report report = engine.run(fan_out{}, shape(blocks, threads), runs.data(), each, width, waits);
+                    const dynpar::report report =
+                        engine.run(fan_out{}, shape(blocks, threads), runs.data(), each, width, waits);
                     const std::vector<unsigned> found = runs.to_vector();
                     CHECK(std::count(found.begin(), found.end(), 1u) == static_cast<std::ptrdiff_t>(found.size()));
                     CHECK(report.grids == 1 + found.size());
@@ -226,7 +231,8 @@ TEST_CASE("every thread of a wide block launches more than the stacks hold, and 
 struct wait_for_many {
     static constexpr const char* name = "wait_for_many";
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, count_type* counts, unsigned levels, unsigned children, unsigned width) const {
+    DYNPAR_FUNCTION void operator()(Block& block, count_type* counts, unsigned levels, unsigned children,
+                                    unsigned width) const {
         const bool first = block.thread_rank() == 0;
         if (first) dynpar::atomic_add(&counts[levels], count_type{1});
         if (levels == 0) return;
@@ -252,8 +258,10 @@ TEST_CASE("blocks wait for hundreds of blocks that wait for hundreds, on one wor
             const std::vector<count_type> found = counts.to_vector();
             const count_type at_2 = children;
             const count_type at_1 = 2 * count_type{children} + (children - 2) * count_type{3};
-            // Of each block at level 2 the first two children have as many of their own, the others 3; with 3 children likewise.
-            const count_type at_0 = 2 * (2 * count_type{children} + (children - 2) * count_type{3}) + (children - 2) * (2 * count_type{3} + 3);
+            // Of each block at level 2 the first two children have as many of their own, the others 3; with 3 children
+            // likewise.
+            const count_type at_0 = 2 * (2 * count_type{children} + (children - 2) * count_type{3}) +
+                                    (children - 2) * (2 * count_type{3} + 3);
             CHECK(found[3] == 1);
             CHECK(found[2] == at_2);
             CHECK(found[1] == at_1);
@@ -274,7 +282,8 @@ struct wait_for_blocks {
 struct beside_shallower {
     static constexpr const char* name = "beside_shallower";
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, count_type* count, unsigned threads, unsigned waits, unsigned width) const {
+    DYNPAR_FUNCTION void operator()(Block& block, count_type* count, unsigned threads, unsigned waits,
+                                    unsigned width) const {
         block.launch(add_one{}, shape(8, threads), count);
         for (unsigned i = 0; i < waits; ++i) block.launch(wait_for_blocks{}, shape(1, width), count, threads);
     }
@@ -307,7 +316,8 @@ TEST_CASE("a wait for a grid of several worker blocks ends, whatever shallower g
 // ---- Memory that is used up, and time
 
 TEST_CASE("an endless recursion ends with out_of_memory, however little memory and however few warps there are") {
-    for (const std::size_t memory : {std::size_t{65536}, std::size_t{100000}, std::size_t{1} << 18, std::size_t{1} << 22, std::size_t{1} << 26}) {
+    for (const std::size_t memory :
+         {std::size_t{65536}, std::size_t{100000}, std::size_t{1} << 18, std::size_t{1} << 22, std::size_t{1} << 26}) {
         for (const unsigned worker_blocks : {1u, 2u, 0u}) {
             for (const int threads : {1, 8, 48}) {
                 CAPTURE(memory);
@@ -321,9 +331,10 @@ TEST_CASE("an endless recursion ends with out_of_memory, however little memory a
                 for (int repeat = 0; repeat < 3; ++repeat) {
                     const dynpar::report report = engine.try_run(endless_tree{}, shape(1, threads), threads);
                     CHECK(report.lost_launches > 0);
-                    const bool said = std::any_of(report.failures.begin(), report.failures.end(), [](const dynpar::failure& f) {
-                        return f.status == dynpar::status::out_of_memory && contains(f.note, "memory_bytes");
-                    });
+                    const bool said =
+                        std::any_of(report.failures.begin(), report.failures.end(), [](const dynpar::failure& f) {
+                            return f.status == dynpar::status::out_of_memory && contains(f.note, "memory_bytes");
+                        });
                     CHECK(said);
                     check_usable(engine);
                 }
@@ -381,7 +392,8 @@ struct spin {
     DYNPAR_FUNCTION void operator()(Block& block, unsigned turns) const {
         unsigned x = block.thread_rank();
         for (unsigned i = 0; i < turns; ++i) x = x * 1664525u + 1013904223u;
-        if (x == 4711 && turns == ~0u) block.launch(*this, shape(1, 1), 0u);  // or the compiler would do without the loop
+        if (x == 4711 && turns == ~0u)
+            block.launch(*this, shape(1, 1), 0u);  // or the compiler would do without the loop
     }
 };
 
@@ -446,7 +458,8 @@ TEST_CASE("a deadline ends a run in every kind of work, and says what the warps 
             if (threads * width > 8192) continue;
             CAPTURE(threads);
             CAPTURE(width);
-            check_deadline_of(engine, "a wait for endless work", [&] { engine.run(wait_for_endless{}, shape(3, threads), width); });
+            check_deadline_of(engine, "a wait for endless work",
+                              [&] { engine.run(wait_for_endless{}, shape(3, threads), width); });
         }
     }
     check_deadline_of(engine, "a chain of lanes", [&] { engine.run(endless_chain{}, shape(1, 1)); });
@@ -455,7 +468,8 @@ TEST_CASE("a deadline ends a run in every kind of work, and says what the warps 
     for (unsigned length = 1; length < 18; ++length) {
         CAPTURE(length);
         check_deadline_of(engine, "work in a rhythm", [&] { engine.run(rhythm{}, shape(1, 1), 0u, length); });
-        check_deadline_of(engine, "work in a rhythm, many times", [&] { engine.run(rhythm{}, shape(2000, 1), 0u, length); });
+        check_deadline_of(engine, "work in a rhythm, many times",
+                          [&] { engine.run(rhythm{}, shape(2000, 1), 0u, length); });
     }
     check_deadline_of(engine, "a stream", [&] { engine.run(long_stream{}, shape(500, 1), 50u, 1000000u); });
 }

@@ -32,8 +32,9 @@ TEST_CASE("worker blocks are as wide as the file was compiled for, and wider one
 
     options.block_threads = 288;
     dynpar::queue_engine wide_engine(options);
-    CHECK(contains(message_of<std::invalid_argument>([&] { wide_engine.run(count_me{}, shape(1, 32), counter.data()); }),
-                   "compiled for worker blocks of at most 256 threads"));
+    CHECK(
+        contains(message_of<std::invalid_argument>([&] { wide_engine.run(count_me{}, shape(1, 32), counter.data()); }),
+                 "compiled for worker blocks of at most 256 threads"));
     CHECK(counter.to_vector()[0] == 2 * 2560);
 }
 

@@ -1,4 +1,5 @@
-// The queue engine at work: deep waiting, a thousand million grids, every width of block in one run, recursions without an end.
+// The queue engine at work: deep waiting, a thousand million grids, every width of block in one run, recursions without
+// an end.
 #include "queue_test.cuh"
 
 using namespace queue_test;
@@ -133,7 +134,8 @@ struct mixed_wait {
         if (block.thread_rank() == 0) {
             dynpar::atomic_add(counter, count_type{1});
             const int widths[3] = {1, 8, 40};
-            for (unsigned i = 0; i < 3 && levels > 0; ++i) block.launch(*this, shape(1, widths[(levels + i) % 3]), levels - 1, counter);
+            for (unsigned i = 0; i < 3 && levels > 0; ++i)
+                block.launch(*this, shape(1, widths[(levels + i) % 3]), levels - 1, counter);
         }
         block.wait();
         if (block.thread_rank() == 0 && levels > 0) {
@@ -373,11 +375,13 @@ TEST_CASE("a grid of thousands of blocks that goes on in narrower ones is comple
 struct does_everything {
     static constexpr const char* name = "does_everything";
     static constexpr unsigned ways = 8;
-    static constexpr unsigned launched_blocks = 1 + 3 + 1 + 1 + 1 + 40;  // by blocks that differ in the rank modulo `ways`, all together
+    static constexpr unsigned launched_blocks =
+        1 + 3 + 1 + 1 + 1 + 40;  // by blocks that differ in the rank modulo `ways`, all together
     static constexpr unsigned launched_grids = 1 + 3 + 1 + 1 + 1 + 1;
 
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, unsigned times, count_type* blocks, count_type* launched, count_type* early) const {
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned times, count_type* blocks, count_type* launched,
+                                    count_type* early) const {
         const bool first = block.thread_rank() == 0;
         const unsigned way = block.block_rank() % ways;
         if (first) dynpar::atomic_add(blocks, count_type{1});
@@ -391,18 +395,21 @@ struct does_everything {
         if (first && way == 5) block.then(add_one{}, shape(1, 32), launched);
         if (first && way == 6) block.launch(add_one{}, shape(40, 8), launched);
         if (first && block.block_rank() == 0) {
-            block.then(goes_on_complete{}, shape(1, 1), block.num_blocks(), block.num_threads(), times, blocks, launched, early);
+            block.then(goes_on_complete{}, shape(1, 1), block.num_blocks(), block.num_threads(), times, blocks,
+                       launched, early);
         }
     }
 
-    // What this grid and all it has launched have counted is there when it goes on. Its other continuations may come later.
+    // What this grid and all it has launched have counted is there when it goes on. Its other continuations may come
+    // later.
     struct goes_on_complete {
         static constexpr const char* name = "goes_on_complete";
         template <class Block>
-        DYNPAR_FUNCTION void operator()(Block& block, unsigned count, unsigned threads, unsigned times, count_type* blocks,
-                                        count_type* launched, count_type* early) const {
+        DYNPAR_FUNCTION void operator()(Block& block, unsigned count, unsigned threads, unsigned times,
+                                        count_type* blocks, count_type* launched, count_type* early) const {
             const count_type of_each_way = *blocks / count * (count / ways);
-            if (*blocks % count != 0 || *launched < of_each_way * (launched_blocks - 1)) dynpar::atomic_add(early, count_type{1});
+            if (*blocks % count != 0 || *launched < of_each_way * (launched_blocks - 1))
+                dynpar::atomic_add(early, count_type{1});
             if (times != 0) block.then(does_everything{}, shape(count, threads), times - 1, blocks, launched, early);
         }
     };
@@ -418,8 +425,8 @@ TEST_CASE("a large grid is complete when its blocks and all they launched are, w
                 CAPTURE(threads);
                 auto blocks = filled<count_type>(engine, 1, 0), launched = filled<count_type>(engine, 1, 0);
                 auto early = filled<count_type>(engine, 1, 0);
-                const dynpar::report report =
-                    engine.run(does_everything{}, shape(count, threads), times, blocks.data(), launched.data(), early.data());
+                const dynpar::report report = engine.run(does_everything{}, shape(count, threads), times, blocks.data(),
+                                                         launched.data(), early.data());
                 const count_type of_each_way = count_type{count / does_everything::ways} * (times + 1);
                 REQUIRE(blocks.to_vector()[0] == count_type{count} * (times + 1));
                 REQUIRE(launched.to_vector()[0] == of_each_way * does_everything::launched_blocks);
@@ -446,14 +453,16 @@ template <unsigned Words>
 struct marks_block {
     static constexpr const char* name = "marks_block";
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, unsigned* seen, count_type* counted, count_type* complete, ballast<Words> load) const {
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* seen, count_type* counted, count_type* complete,
+                                    ballast<Words> load) const {
         if (block.thread_rank() != 0) return;
         if (load.words[0] == 7 && load.words[Words - 1] == 11) dynpar::atomic_add(seen + block.block_rank(), 1u);
         dynpar::atomic_add(counted, count_type{1});
         if (block.block_rank() % 7 == 3) block.launch(add_one{}, shape(1, 1), counted);
         if (block.block_rank() == 0) {
             const unsigned launched = (block.num_blocks() + 3) / 7;
-            block.then(says_whether_complete{}, shape(1, 1), counted, count_type{block.num_blocks()} + launched, complete);
+            block.then(says_whether_complete{}, shape(1, 1), counted, count_type{block.num_blocks()} + launched,
+                       complete);
         }
     }
 };
@@ -469,14 +478,16 @@ void check_first_grid(dynpar::queue_engine& engine, const shape& s) {
     ballast<Words> load{};
     load.words[0] = 7;
     load.words[Words - 1] = 11;
-    const dynpar::report report = engine.run(marks_block<Words>{}, s, seen.data(), counted.data(), complete.data(), load);
+    const dynpar::report report =
+        engine.run(marks_block<Words>{}, s, seen.data(), counted.data(), complete.data(), load);
     REQUIRE(seen.to_vector() == std::vector<unsigned>(blocks, 1));
     REQUIRE(complete.to_vector()[0] == 1);
     REQUIRE(report.grids == 2 + (blocks + 3) / 7);
 }
 
 TEST_CASE("every block of a run's first grid runs once, whatever its shape and arguments, and then it goes on") {
-    dynpar::queue_options small = with_deadline(), one = with_deadline(), narrow = with_deadline(), traced = with_deadline();
+    dynpar::queue_options small = with_deadline(), one = with_deadline(), narrow = with_deadline(),
+                          traced = with_deadline();
     small.memory_bytes = 32 << 20;  // too little to begin with any at hand
     one.worker_blocks = 1;
     narrow.block_threads = 64;
@@ -510,7 +521,8 @@ TEST_CASE("a run that goes on for ever is stopped by its deadline, and the next 
     dynpar::queue_engine engine(options);
     for (const int threads : {1, 32, 64}) {
         CAPTURE(threads);
-        const std::string message = message_of<dynpar::deadlock_error>([&] { engine.run(endless_chain{}, shape(1, threads)); });
+        const std::string message =
+            message_of<dynpar::deadlock_error>([&] { engine.run(endless_chain{}, shape(1, threads)); });
         CAPTURE(message);
         CHECK(contains(message, "endless_chain"));
         CHECK(contains(message, "deadline of 100 ms"));

@@ -1,4 +1,5 @@
-// C1, C3 and C6 of the contract at size: a million to a hundred million grids of every width on a GPU that is full of them.
+// C1, C3 and C6 of the contract at size: a million to a hundred million grids of every width on a GPU that is full of
+// them.
 #include "queue_test.cuh"
 
 #include <algorithm>
@@ -7,17 +8,17 @@ using namespace queue_test;
 
 namespace {
 
-/// A tree of grids. At some levels grids join: what is below them they count apart, as far as the next grids that join, and a continuation
-/// or the code after a wait() has to find all of it.
+/// A tree of grids. At some levels grids join: what is below them they count apart, as far as the next grids that join,
+/// and a continuation or the code after a wait() has to find all of it.
 struct sized_tree {
     static constexpr unsigned counters = 1024;
-    count_type* blocks_run;      // in `counters` parts, so that not all wait for one
+    count_type* blocks_run;  // in `counters` parts, so that not all wait for one
     count_type* wrong;
-    unsigned fan;                // children of a grid
-    unsigned blocks, threads;    // of a grid
-    unsigned joins, waits;       // a bit each level: the grid continues, or its block waits
-    unsigned every_thread;       // not the first one launches all: each launches some
-    count_type below[24];        // by level of a grid that joins: what its counter has to be
+    unsigned fan;              // children of a grid
+    unsigned blocks, threads;  // of a grid
+    unsigned joins, waits;     // a bit each level: the grid continues, or its block waits
+    unsigned every_thread;     // not the first one launches all: each launches some
+    count_type below[24];      // by level of a grid that joins: what its counter has to be
 
     DYNPAR_FUNCTION bool joins_at(unsigned level) const { return ((joins | waits) >> level & 1) != 0; }
 };
@@ -39,11 +40,14 @@ struct tree_grid {
     struct joined {
         static constexpr const char* name = "joined";
         template <class Block>
-        DYNPAR_FUNCTION void operator()(Block& block, const sized_tree* t, const count_type* below, count_type* above, unsigned level) const {
+        DYNPAR_FUNCTION void operator()(Block& block, const sized_tree* t, const count_type* below, count_type* above,
+                                        unsigned level) const {
             if (block.thread_rank() == 0) check(*t, below, above, level);
         }
-        DYNPAR_FUNCTION static void check(const sized_tree& t, const count_type* below, count_type* above, unsigned level) {
-            if (dynpar::atomic_add(const_cast<count_type*>(below), count_type{0}) != t.below[level]) dynpar::atomic_add(t.wrong, count_type{1});
+        DYNPAR_FUNCTION static void check(const sized_tree& t, const count_type* below, count_type* above,
+                                          unsigned level) {
+            if (dynpar::atomic_add(const_cast<count_type*>(below), count_type{0}) != t.below[level])
+                dynpar::atomic_add(t.wrong, count_type{1});
             dynpar::atomic_add(above, count_type{1});
         }
     };
@@ -53,7 +57,8 @@ struct tree_grid {
         const sized_tree& t = *tree;
         const bool first = block.thread_rank() == 0;
         if (first) {
-            dynpar::atomic_add(&t.blocks_run[(block.block_rank() + level * 37 + static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(above) >> 6)) %
+            dynpar::atomic_add(&t.blocks_run[(block.block_rank() + level * 37 +
+                                              static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(above) >> 6)) %
                                              sized_tree::counters],
                                count_type{1});
             dynpar::atomic_add(above, count_type{1});
@@ -88,17 +93,19 @@ struct tree_grid {
 };
 
 /// Checks one tree with each of some choices of levels that join.
-void check_tree(dynpar::queue_engine& engine, unsigned fan, unsigned levels, unsigned blocks, unsigned threads, bool every_thread) {
+void check_tree(dynpar::queue_engine& engine, unsigned fan, unsigned levels, unsigned blocks, unsigned threads,
+                bool every_thread) {
     const unsigned root = 1u << levels, middle = 1u << levels / 2, leaves = 2u;
     struct choice {
         const char* what;
         unsigned joins, waits;
     };
-    for (const choice& c : {choice{"the root joins", root, 0}, choice{"the root and the middle join", root | middle, 0},
-                            choice{"the root joins, and all above the leaves", root | leaves, 0},
-                            choice{"all join", (2u << levels) - 2, 0}, choice{"the root waits, the middle joins", middle, root},
-                            choice{"the middle waits, the root and all above the leaves join", root | leaves, middle & ~leaves},
-                            choice{"all above the leaves wait", root, leaves}}) {
+    for (const choice& c :
+         {choice{"the root joins", root, 0}, choice{"the root and the middle join", root | middle, 0},
+          choice{"the root joins, and all above the leaves", root | leaves, 0},
+          choice{"all join", (2u << levels) - 2, 0}, choice{"the root waits, the middle joins", middle, root},
+          choice{"the middle waits, the root and all above the leaves join", root | leaves, middle & ~leaves},
+          choice{"all above the leaves wait", root, leaves}}) {
         INFO(c.what);
         CAPTURE(fan);
         CAPTURE(levels);
@@ -119,8 +126,9 @@ void check_tree(dynpar::queue_engine& engine, unsigned fan, unsigned levels, uns
         for (unsigned level = 1; level <= levels; ++level) t.below[level] = fan * counted(t, level - 1);
         auto tree = engine.make_buffer<sized_tree>(1);
         tree.copy_from(&t);
-        const dynpar::report report = engine.run(tree_grid{}, shape(blocks, threads, every_thread ? 16 : 0),
-                                                 static_cast<const sized_tree*>(tree.data()), others.data() + 1, levels);
+        const dynpar::report report =
+            engine.run(tree_grid{}, shape(blocks, threads, every_thread ? 16 : 0),
+                       static_cast<const sized_tree*>(tree.data()), others.data() + 1, levels);
         CHECK(report.grids == grids_of(t, levels));
         CHECK(report.failed_calls == 0);
         count_type all = 0, expected = 0, of_level = 1;

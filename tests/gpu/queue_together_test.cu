@@ -51,7 +51,8 @@ dynpar::queue_options small_engine() {
     return options;
 }
 
-TEST_CASE("several host threads enqueue runs of one engine, each in a stream of its own, or in their own default streams") {
+TEST_CASE(
+    "several host threads enqueue runs of one engine, each in a stream of its own, or in their own default streams") {
     dynpar::queue_engine engine(small_engine());
     check_usable(engine);
     for (const bool own_streams : {true, false}) {
@@ -64,8 +65,9 @@ TEST_CASE("several host threads enqueue runs of one engine, each in a stream of 
             hosts.emplace_back([&, t] {
                 const stream_owner stream = make_stream();
                 for (unsigned i = 0; i < runs; ++i) {
-                    dynpar::queue_handle run = engine.enqueue(own_streams ? stream.get() : cudaStreamPerThread, launch_many{}, shape(10, 1),
-                                                              100u, i % 2 == 0 ? 1 : 8, counters.data() + t);
+                    dynpar::queue_handle run =
+                        engine.enqueue(own_streams ? stream.get() : cudaStreamPerThread, launch_many{}, shape(10, 1),
+                                       100u, i % 2 == 0 ? 1 : 8, counters.data() + t);
                     if (i % 3 == 0) continue;  // several under way
                     if (run.wait().grids == 1001) ++right;
                 }
@@ -121,7 +123,8 @@ public:
         go_ = static_cast<unsigned*>(memory);
         *go_ = 0;
         constexpr int bytes = 200 * 1024;
-        dynpar::check(cudaFuncSetAttribute(occupy, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "asking for shared memory");
+        dynpar::check(cudaFuncSetAttribute(occupy, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+                      "asking for shared memory");
         occupy<<<blocks, 1024, bytes, stream_.get()>>>(go_);
         dynpar::check(cudaGetLastError(), "occupying multiprocessors");
     }
@@ -140,7 +143,8 @@ private:
 count_type counted(const count_type* counter) {
     const stream_owner stream = make_stream();
     count_type value = 0;
-    dynpar::check(cudaMemcpyAsync(&value, counter, sizeof(value), cudaMemcpyDeviceToHost, stream.get()), "reading a counter");
+    dynpar::check(cudaMemcpyAsync(&value, counter, sizeof(value), cudaMemcpyDeviceToHost, stream.get()),
+                  "reading a counter");
     dynpar::check(cudaStreamSynchronize(stream.get()), "reading a counter");
     return value;
 }
@@ -164,9 +168,11 @@ TEST_CASE("a run makes way with the worker blocks that can begin, whatever keeps
         constexpr unsigned blocks = 5000;
         dynpar::queue_handle run = [&] {
             const occupied_multiprocessors busy(multiprocessors() - 2);
-            dynpar::queue_handle under_way = engine.enqueue(stream.get(), launch_many{}, shape(blocks, 1), 3u, threads, counter.data());
+            dynpar::queue_handle under_way =
+                engine.enqueue(stream.get(), launch_many{}, shape(blocks, 1), 3u, threads, counter.data());
             // All is done while most worker blocks have no place yet.
-            for (unsigned i = 0; i < 1000 && counted(counter.data()) != 3 * blocks; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            for (unsigned i = 0; i < 1000 && counted(counter.data()) != 3 * blocks; ++i)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
             CHECK(counted(counter.data()) == 3 * blocks);
             return under_way;
         }();
@@ -194,11 +200,13 @@ TEST_CASE("two engines that take each other's multiprocessors both come to an en
     for (unsigned i = 0; i < 5; ++i) {
         dynpar::queue_handle one = [&] {
             const occupied_multiprocessors busy(multiprocessors() / 2);
-            dynpar::queue_handle under_way = first.enqueue(low.get(), launch_many{}, shape(blocks, 1), 2u, 1, counters.data());
+            dynpar::queue_handle under_way =
+                first.enqueue(low.get(), launch_many{}, shape(blocks, 1), 2u, 1, counters.data());
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
             return under_way;
         }();
-        dynpar::queue_handle other = second.enqueue(high.get(), launch_many{}, shape(blocks, 1), 2u, 1, counters.data() + 1);
+        dynpar::queue_handle other =
+            second.enqueue(high.get(), launch_many{}, shape(blocks, 1), 2u, 1, counters.data() + 1);
         CHECK(one.wait().grids == 2 * blocks + 1);
         CHECK(other.wait().grids == 2 * blocks + 1);
     }

@@ -18,7 +18,8 @@ struct mixed_tree {
     }
 };
 
-/// Every grid but the first has a parent that began before it was launched, or continues a grid that ended before it began.
+/// Every grid but the first has a parent that began before it was launched, or continues a grid that ended before it
+/// began.
 void check_trace(const dynpar::trace& trace, std::size_t grids) {
     REQUIRE(trace.grids.size() == grids);
     CHECK(trace.missing == 0);
@@ -47,10 +48,12 @@ TEST_CASE("traces of one engine's runs do not disturb each other, also of runs t
     auto counter = filled<count_type>(engine, 1, 0);
     cudaStream_t stream = nullptr;
     dynpar::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
-    constexpr std::size_t grids[] = {1, 4 + 1, 13 + 4, 40 + 13, 121 + 40};  // and the continuations of all but the last level
+    constexpr std::size_t grids[] = {1, 4 + 1, 13 + 4, 40 + 13,
+                                     121 + 40};  // and the continuations of all but the last level
     for (int repeat = 0; repeat < 3; ++repeat) {
         std::vector<dynpar::queue_handle> runs;
-        for (unsigned levels = 0; levels < 5; ++levels) runs.push_back(engine.enqueue(stream, mixed_tree{}, shape(1, 8), levels, counter.data()));
+        for (unsigned levels = 0; levels < 5; ++levels)
+            runs.push_back(engine.enqueue(stream, mixed_tree{}, shape(1, 8), levels, counter.data()));
         for (unsigned levels = 0; levels < 5; ++levels) {
             const dynpar::report report = runs[levels].wait();
             CHECK(report.grids == grids[levels]);

@@ -1,4 +1,5 @@
-// An error of an earlier CUDA call that nobody has asked for: it is not taken for one of what comes next, and stays where it was.
+// An error of an earlier CUDA call that nobody has asked for: it is not taken for one of what comes next, and stays
+// where it was.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -51,7 +52,8 @@ void run_with_a_stale_error(Engine& engine, bool leaves_it) {
     CHECK(count.to_vector()[0] == 4);
 }
 
-TEST_CASE("a run of the cdp engine is not harmed by an error that an earlier CUDA call left behind, and leaves it there") {
+TEST_CASE(
+    "a run of the cdp engine is not harmed by an error that an earlier CUDA call left behind, and leaves it there") {
     dynpar::cdp_engine engine;
     run_with_a_stale_error(engine, true);
 }

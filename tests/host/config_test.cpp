@@ -95,11 +95,11 @@ TEST_CASE("config: every setting can be given in the file, the environment and o
                "engine = 'host'\nlog = 'debug'\ntrace_grids = 7\n[limits]\nsync_depth = 1\npending_launches = 2\n"
                "nesting_depth = 3\nstack_bytes = 4096\nheap_bytes = '5 MiB'\nprintf_bytes = '6KiB'\n");
     const std::vector<std::string> environment = {
-        "DYNPAR_ENGINE=host",      "DYNPAR_LOG=debug",       "DYNPAR_TRACE_GRIDS=7",
+        "DYNPAR_ENGINE=host",      "DYNPAR_LOG=debug",          "DYNPAR_TRACE_GRIDS=7",
         "DYNPAR_SYNC_DEPTH=1",     "DYNPAR_PENDING_LAUNCHES=2", "DYNPAR_NESTING_DEPTH=3",
         "DYNPAR_STACK_BYTES=4096", "DYNPAR_HEAP_BYTES=5 MiB",   "DYNPAR_PRINTF_BYTES=6KiB"};
     const std::vector<std::pair<std::string, std::string>> options = {
-        {"--engine", "host"},      {"--log", "debug"},         {"--trace-grids", "7"},
+        {"--engine", "host"},      {"--log", "debug"},          {"--trace-grids", "7"},
         {"--sync-depth", "1"},     {"--pending-launches", "2"}, {"--nesting-depth", "3"},
         {"--stack-bytes", "4096"}, {"--heap-bytes", "5 MiB"},   {"--printf-bytes", "6KiB"}};
 

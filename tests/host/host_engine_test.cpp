@@ -28,7 +28,8 @@ struct launch_in_order {
     template <class Block>
     void operator()(Block& block, std::vector<int>* order) const {
         order->push_back(static_cast<int>(100 * block.block_rank()));
-        for (int i = 1; i <= 3; ++i) block.launch(note{}, shape(1, 2), order, static_cast<int>(100 * block.block_rank()) + i);
+        for (int i = 1; i <= 3; ++i)
+            block.launch(note{}, shape(1, 2), order, static_cast<int>(100 * block.block_rank()) + i);
     }
 };
 
@@ -84,7 +85,8 @@ TEST_CASE("a deadlock is reported with what waits for what, threads are unwound,
         message = error.what();
     }
     CHECK(message ==
-          "dynpar: deadlock on the host engine: in block 0 of half_sync_half_wait <<<1, 8>>> at depth 0, 3 threads are at sync() "
+          "dynpar: deadlock on the host engine: in block 0 of half_sync_half_wait <<<1, 8>>> at depth 0, 3 threads are "
+          "at sync() "
           "and 5 at wait(); every thread of the block that has not returned must come to the same one");
     CHECK(destroyed == 8);
     std::vector<int> order;
@@ -154,7 +156,8 @@ TEST_CASE("an exception in a nested kernel reaches the caller, whatever it is, a
             }
         }
         CHECK(message ==
-              "dynpar: block 0 of throw_number <<<2, 16>>> at depth 1, thread 5, threw something that is not a std::exception");
+              "dynpar: block 0 of throw_number <<<2, 16>>> at depth 1, thread 5, threw something that is not a "
+              "std::exception");
         CHECK(inner == 42);
     }
     std::vector<int> order;
@@ -187,7 +190,8 @@ struct run_again {
 
 TEST_CASE("a run inside a run is refused") {
     host_engine engine;
-    CHECK_THROWS_WITH_AS(engine.run(run_again{}, shape(1, 1), &engine), doctest::Contains("is running"), dynpar::kernel_fault);
+    CHECK_THROWS_WITH_AS(engine.run(run_again{}, shape(1, 1), &engine), doctest::Contains("is running"),
+                         dynpar::kernel_fault);
     std::vector<int> order;
     engine.run(note{}, shape(1, 1), &order, 1);
     CHECK(order.size() == 1);
@@ -285,10 +289,12 @@ TEST_CASE("memory that was a stack of an engine's threads is anybody's when the 
         }
         std::vector<char*> memory;
         for (int i = 0; i < 200; ++i) {
-            void* const place = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            void* const place =
+                mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             REQUIRE(place != MAP_FAILED);
             memory.push_back(static_cast<char*>(place));
-            for (std::size_t byte = 0; byte < bytes; byte += byte < bytes - (64 << 10) ? 4096 : 8) memory.back()[byte] = 1;
+            for (std::size_t byte = 0; byte < bytes; byte += byte < bytes - (64 << 10) ? 4096 : 8)
+                memory.back()[byte] = 1;
         }
         for (char* place : memory) CHECK(munmap(place, bytes) == 0);
     }

@@ -1,5 +1,5 @@
-// The samples' malleable kernels are right with any number of threads, of which the host engine gives them one: here as many as
-// are asked for.
+// The samples' malleable kernels are right with any number of threads, of which the host engine gives them one: here as
+// many as are asked for.
 #include <algorithm>
 #include <random>
 #include <vector>

@@ -1,5 +1,5 @@
-// Kernels that are wrong on purpose. Under AddressSanitizer each must be found, with its source line, although a simulated thread
-// runs on a fiber's stack and has been suspended in between. Run as `broken_kernels <which>`.
+// Kernels that are wrong on purpose. Under AddressSanitizer each must be found, with its source line, although a
+// simulated thread runs on a fiber's stack and has been suspended in between. Run as `broken_kernels <which>`.
 #include <dynpar/dynpar.hpp>
 
 #include <cstdio>
@@ -68,11 +68,17 @@ int main(int argc, char** argv) {
     auto out = engine.make_buffer<int>(1);
     auto kept = engine.make_buffer<int*>(1);
     const auto is = [&](const char* which) { return argc == 2 && std::strcmp(argv[1], which) == 0; };
-    if (is("past_an_array")) engine.run(past_an_array{}, dynpar::shape(1, 8), out.data(), 4u);
-    else if (is("past_shared_memory")) engine.run(past_shared_memory{}, dynpar::shape(1, 8, 32), out.data(), 8u);
-    else if (is("past_a_buffer")) engine.run(past_a_buffer{}, dynpar::shape(1, 8), out.data(), 1u, out.data());
-    else if (is("scratch_after_its_grid")) engine.run(scratch_after_its_grid{}, dynpar::shape(1, 1), out.data(), kept.data());
-    else return std::puts("usage: broken_kernels past_an_array|past_shared_memory|past_a_buffer|scratch_after_its_grid"), 2;
+    if (is("past_an_array"))
+        engine.run(past_an_array{}, dynpar::shape(1, 8), out.data(), 4u);
+    else if (is("past_shared_memory"))
+        engine.run(past_shared_memory{}, dynpar::shape(1, 8, 32), out.data(), 8u);
+    else if (is("past_a_buffer"))
+        engine.run(past_a_buffer{}, dynpar::shape(1, 8), out.data(), 1u, out.data());
+    else if (is("scratch_after_its_grid"))
+        engine.run(scratch_after_its_grid{}, dynpar::shape(1, 1), out.data(), kept.data());
+    else
+        return std::puts("usage: broken_kernels past_an_array|past_shared_memory|past_a_buffer|scratch_after_its_grid"),
+               2;
     std::puts("nothing was found");
     return 0;
 }

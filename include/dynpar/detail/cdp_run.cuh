@@ -33,15 +33,15 @@ struct cdp_ending {
     cdp_scratch* scratch;     // what the block took
 };
 
-/// The blocks of a grid of several blocks: the last to return sees to the memory that all of them took. A grid of one block
-/// needs none of this.
+/// The blocks of a grid of several blocks: the last to return sees to the memory that all of them took. A grid of one
+/// block needs none of this.
 struct cdp_blocks {
     unsigned running;      // blocks that have not returned
     cdp_scratch* scratch;  // what the blocks that have returned took
 };
 
-/// The last kernel that began at a nesting depth. Lies in host memory, so that it can be read when a fault has taken the device's
-/// memory away.
+/// The last kernel that began at a nesting depth. Lies in host memory, so that it can be read when a fault has taken
+/// the device's memory away.
 struct cdp_last_begun {
     static constexpr unsigned depths = 64;  // deeper grids share the last entry
     unsigned length;
@@ -57,10 +57,10 @@ struct cdp_run {
     unsigned nesting_depth;  // limit
     unsigned sync_depth;     // limit
 
-    device_trace* trace;        // null where the run is not traced
+    device_trace* trace;  // null where the run is not traced
 
-    cdp_last_begun* last_begun;                                     // in host memory
-    unsigned long long last_begun_hash[cdp_last_begun::depths];     // what is written there
+    cdp_last_begun* last_begun;                                  // in host memory
+    unsigned long long last_begun_hash[cdp_last_begun::depths];  // what is written there
 
     cdp_blocks root_blocks;
 };
@@ -111,15 +111,15 @@ private:
     int ordinal_ = 0;  // of the device
     dynpar::stream stream_;
     std::string root_name_;
-    cdp_run* run_ = nullptr;                  // device memory
-    device_trace* trace_ = nullptr;              // device memory, null if there is to be none
-    device_trace_record* records_ = nullptr;     // device memory
+    cdp_run* run_ = nullptr;                    // device memory
+    device_trace* trace_ = nullptr;             // device memory, null if there is to be none
+    device_trace_record* records_ = nullptr;    // device memory
     std::unique_ptr<clock_comparison> clocks_;  // null likewise
     dynpar::shape root_shape_;
-    std::int64_t begun_ = 0;                  // the run's start, by the host's clock, in nanoseconds
+    std::int64_t begun_ = 0;  // the run's start, by the host's clock, in nanoseconds
     clock_pair clocks_before_;
-    cdp_last_begun* last_begun_ = nullptr;    // pinned host memory
-    std::unique_ptr<cdp_run> copy_;           // what is copied to and from the device
+    cdp_last_begun* last_begun_ = nullptr;  // pinned host memory
+    std::unique_ptr<cdp_run> copy_;         // what is copied to and from the device
 };
 
 }  // namespace detail

@@ -11,8 +11,8 @@
 namespace dynpar {
 namespace detail {
 
-/// Set when a run was given up because the GPU stands still: from then on a call that waits for the GPU never returns, and freeing
-/// memory is such a call. What is left then is to end the process.
+/// Set when a run was given up because the GPU stands still: from then on a call that waits for the GPU never returns,
+/// and freeing memory is such a call. What is left then is to end the process.
 inline std::atomic<bool>& device_is_stuck() {
     static std::atomic<bool> stuck{false};
     return stuck;
@@ -31,7 +31,8 @@ inline const memory_space& cuda_memory() {
         },
         [](void* there, const void* host, std::size_t bytes) {
             check(cudaMemcpy(there, host, bytes, cudaMemcpyHostToDevice), "copying into a buffer");
-            // cudaMemcpy comes back once it has read the host's memory, and the engines' streams do not wait for the default stream.
+            // cudaMemcpy comes back once it has read the host's memory, and the engines' streams do not wait for the
+            // default stream.
             check(cudaStreamSynchronize(cudaStreamLegacy), "copying into a buffer");
         },
         [](void* host, const void* there, std::size_t bytes) {

@@ -32,7 +32,8 @@ inline std::int64_t host_nanoseconds() {
 #if defined(DYNPAR_SIMULATED_GPU)
     return static_cast<std::int64_t>(simulated_gpu::nanoseconds());  // one clock, so that a run is the same every time
 #else
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
 #endif
 }
 
@@ -49,8 +50,8 @@ __device__ inline unsigned long long device_nanoseconds() {
 #endif
 }
 
-/// The device's side of a comparison: tells the time whenever it is asked. Gives up after a second without a question, so that
-/// nothing hangs should the host be held up. (A template so that every translation unit may define it.)
+/// The device's side of a comparison: tells the time whenever it is asked. Gives up after a second without a question,
+/// so that nothing hangs should the host be held up. (A template so that every translation unit may define it.)
 template <class Exchange>
 __global__ void answer_with_time(Exchange* clocks) {
     for (unsigned round = 0; round < Exchange::rounds; ++round) {
@@ -70,7 +71,8 @@ __global__ void answer_with_time(Exchange* clocks) {
 class clock_comparison {
 public:
     clock_comparison() {
-        check(cudaHostAlloc(&clocks_, sizeof(clock_exchange), cudaHostAllocMapped), "allocating memory to compare clocks");
+        check(cudaHostAlloc(&clocks_, sizeof(clock_exchange), cudaHostAllocMapped),
+              "allocating memory to compare clocks");
     }
     ~clock_comparison() { static_cast<void>(cudaFreeHost(clocks_)); }
     clock_comparison(const clock_comparison&) = delete;
@@ -95,7 +97,8 @@ public:
             }
             if (clocks_->answered <= round) break;
             answered = host_nanoseconds();
-            // The first round waits for the kernel to begin. The device told its time somewhere between the two host times.
+            // The first round waits for the kernel to begin. The device told its time somewhere between the two host
+            // times.
             const std::int64_t error = (answered - asked + 1) / 2;
             if (error < best.error) best = {asked + error, static_cast<std::int64_t>(clocks_->times[round]), error};
         }
@@ -109,8 +112,8 @@ private:
 
 #endif
 
-/// Makes nanoseconds since a run's start of the device's times, between two comparisons. The clocks drift apart by some millionths:
-/// the difference is taken to change evenly.
+/// Makes nanoseconds since a run's start of the device's times, between two comparisons. The clocks drift apart by some
+/// millionths: the difference is taken to change evenly.
 class run_clock {
 public:
     /// `begun`: the run's start, by the host's clock.

@@ -1,4 +1,5 @@
-// Failed calls of a run on a GPU, by kind, with exact counts: written by device code, read by the host when the run is over.
+// Failed calls of a run on a GPU, by kind, with exact counts: written by device code, read by the host when the run is
+// over.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,7 +17,7 @@ namespace detail {
 struct failure_entry {
     static constexpr unsigned name_capacity = 96;
 
-    unsigned long long key;    // 0: free; else a hash of all that follows but the count
+    unsigned long long key;  // 0: free; else a hash of all that follows but the count
     unsigned long long count;
     dynpar::operation operation;
     dynpar::status status;
@@ -27,8 +28,8 @@ struct failure_entry {
     char name[name_capacity];
 };
 
-/// Lies in device memory, all bytes zero at the begin of a run. There is room for as many kinds of failure as anybody will read;
-/// calls of further kinds are counted all the same.
+/// Lies in device memory, all bytes zero at the begin of a run. There is room for as many kinds of failure as anybody
+/// will read; calls of further kinds are counted all the same.
 struct failure_table {
     static constexpr unsigned capacity = 256;
 
@@ -60,11 +61,12 @@ struct failed_call {
     dynpar::shape shape;
 };
 
-/// Adds one failed call. Not inlined: a call that succeeds pays for a comparison and nothing else. Its loops are not unrolled:
-/// every kernel that can fail must have room for this function's registers, also one with 1024 threads.
+/// Adds one failed call. Not inlined: a call that succeeds pays for a comparison and nothing else. Its loops are not
+/// unrolled: every kernel that can fail must have room for this function's registers, also one with 1024 threads.
 __device__ __noinline__ inline void add_failure(failure_table* table, const failed_call* call) {
     atomicAdd(&table->failed_calls, 1ull);
-    if (call->operation == operation::launch || call->operation == operation::then) atomicAdd(&table->lost_launches, 1ull);
+    if (call->operation == operation::launch || call->operation == operation::then)
+        atomicAdd(&table->lost_launches, 1ull);
 
     unsigned long long key = 0xcbf29ce484222325ull;
     key = mix(key, static_cast<unsigned>(call->operation) << 8 | static_cast<unsigned>(call->status));
@@ -75,7 +77,8 @@ __device__ __noinline__ inline void add_failure(failure_table* table, const fail
 #pragma unroll 1
     for (unsigned i = 0; i < 7; ++i) key = mix(key, sizes[i]);
 #pragma unroll 1
-    for (unsigned i = 0; i < call->kernel.length; ++i) key = mix(key, static_cast<unsigned char>(call->kernel.begin[i]));
+    for (unsigned i = 0; i < call->kernel.length; ++i)
+        key = mix(key, static_cast<unsigned char>(call->kernel.begin[i]));
     if (key == 0) key = 1;
 
 #pragma unroll 1

@@ -1,4 +1,5 @@
-// Fibers of the host engine: stacks with a checked guard page, and carriers, which run simulated threads until one blocks.
+// Fibers of the host engine: stacks with a checked guard page, and carriers, which run simulated threads until one
+// blocks.
 #pragma once
 
 #include <boost/context/fiber.hpp>
@@ -31,8 +32,9 @@
 namespace dynpar {
 namespace detail {
 
-/// A stack allocator for Boost.Context. Boost's own protected stacks check their guard page with an assert alone: once the
-/// process has all the mappings that the kernel allows, an overflow in a release build would run into a neighbour unnoticed.
+/// A stack allocator for Boost.Context. Boost's own protected stacks check their guard page with an assert alone: once
+/// the process has all the mappings that the kernel allows, an overflow in a release build would run into a neighbour
+/// unnoticed.
 class guarded_stacks {
 public:
     explicit guarded_stacks(std::size_t bytes) : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
@@ -62,9 +64,10 @@ public:
     }
 
 private:
-    /// The last frames of a fiber never return, and AddressSanitizer keeps their marks on these addresses: whoever is given them next (as
-    /// a stack, here, or of a thread, anywhere) would be accused of touching them. These frames are the first ones, at the top; to clear the
-    /// marks of a whole stack would write an eighth of its size, and stacks may be larger than the machine's memory.
+    /// The last frames of a fiber never return, and AddressSanitizer keeps their marks on these addresses: whoever is
+    /// given them next (as a stack, here, or of a thread, anywhere) would be accused of touching them. These frames are
+    /// the first ones, at the top; to clear the marks of a whole stack would write an eighth of its size, and stacks
+    /// may be larger than the machine's memory.
     static void forget_frames(const boost::context::stack_context& stack) {
 #if defined(DYNPAR_ADDRESS_SANITIZER)
         const std::size_t bytes = std::min<std::size_t>(stack.size, std::size_t{1} << 20);
@@ -75,26 +78,26 @@ private:
     }
 
     [[noreturn]] void no_stack() const {
-        throw std::system_error(errno, std::generic_category(),
-                                "dynpar: host engine: no memory mapping left for another thread's stack of " +
-                                    std::to_string(usable_) +
-                                    " bytes; raise vm.max_map_count, launch smaller blocks, or lower limits::sync_depth");
+        throw std::system_error(
+            errno, std::generic_category(),
+            "dynpar: host engine: no memory mapping left for another thread's stack of " + std::to_string(usable_) +
+                " bytes; raise vm.max_map_count, launch smaller blocks, or lower limits::sync_depth");
     }
 
     std::size_t page_;
     std::size_t usable_;
 };
 
-/// A fiber that runs simulated threads. The scheduler resumes it; it suspends itself when the thread that it is running blocks,
-/// or when it has nothing left to do. One carrier serves thread after thread and block after block.
+/// A fiber that runs simulated threads. The scheduler resumes it; it suspends itself when the thread that it is running
+/// blocks, or when it has nothing left to do. One carrier serves thread after thread and block after block.
 class carrier {
 public:
     /// `work(carrier)` is called at every resume that follows the end of the previous call.
     template <class Work>
     carrier(guarded_stacks& stacks, Work work) {
         stack_ = stacks.allocate();
-        fiber_ = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack_.sp, stack_.size, stack_), stacks,
-                                       [this, work](boost::context::fiber&& scheduler) {
+        fiber_ = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack_.sp, stack_.size, stack_),
+                                       stacks, [this, work](boost::context::fiber&& scheduler) {
                                            arrived_in_carrier();
                                            scheduler_ = std::move(scheduler);
                                            while (!ended_) {
@@ -116,7 +119,8 @@ public:
     /// Called by the scheduler: lets the carrier run until it suspends itself.
     void resume() {
 #if defined(DYNPAR_ADDRESS_SANITIZER)
-        __sanitizer_start_switch_fiber(&scheduler_fake_stack_, static_cast<char*>(stack_.sp) - stack_.size, stack_.size);
+        __sanitizer_start_switch_fiber(&scheduler_fake_stack_, static_cast<char*>(stack_.sp) - stack_.size,
+                                       stack_.size);
 #endif
         fiber_ = std::move(fiber_).resume();
 #if defined(DYNPAR_ADDRESS_SANITIZER)

@@ -40,12 +40,13 @@ struct host_grid {
     unsigned depth = 0;
     std::uint32_t id = 0xffffffff;  // in the trace
 
-    unsigned next_block = 0;      // blocks before this one have begun
-    unsigned running_blocks = 0;  // begun and not returned
-    std::uint64_t incomplete = 0; // children and continuations that are not complete
+    unsigned next_block = 0;       // blocks before this one have begun
+    unsigned running_blocks = 0;   // begun and not returned
+    std::uint64_t incomplete = 0;  // children and continuations that are not complete
 
-    host_grid* parent = nullptr;            // the grid whose completion waits for this one; for a continuation, the grid it continues
-    host_block_state* launcher = nullptr;   // the block whose wait() waits for this grid
+    // The grid whose completion waits for this one; of a continuation, the grid that it continues.
+    host_grid* parent = nullptr;
+    host_block_state* launcher = nullptr;       // the block whose wait() waits for this grid
     std::shared_ptr<host_stream_state> stream;  // the stream that this grid holds up
 
     host_grid* first_continuation = nullptr;  // given to then() and not begun
@@ -83,16 +84,16 @@ struct host_block_state {
     host_scheduler* scheduler = nullptr;
     host_grid* grid = nullptr;
     unsigned rank = 0;
-    unsigned next_thread = 0;    // threads before this one have begun
-    unsigned live_threads = 0;   // not returned
-    unsigned failed_waits = 0;   // collective calls that were refused: reported once, not once a thread
+    unsigned next_thread = 0;   // threads before this one have begun
+    unsigned live_threads = 0;  // not returned
+    unsigned failed_waits = 0;  // collective calls that were refused: reported once, not once a thread
     unsigned failed_shared = 0;
-    bool waiting = false;        // in wait(), until the children are complete
-    std::uint64_t incomplete = 0; // children that are not complete
+    bool waiting = false;          // in wait(), until the children are complete
+    std::uint64_t incomplete = 0;  // children that are not complete
     carrier_list at_sync;
     carrier_list at_wait;
     std::unique_ptr<std::byte[]> shared;
-    carrier* running = nullptr;   // the carrier whose thread is running
+    carrier* running = nullptr;  // the carrier whose thread is running
 };
 
 /// What a simulated thread remembers of its own collective calls.
@@ -117,7 +118,7 @@ struct host_stream_state {
     };
     std::deque<item> items;
     std::uint32_t number = 0;  // in the run
-    bool busy = false;  // a grid of this stream is not complete
+    bool busy = false;         // a grid of this stream is not complete
 };
 
 }  // namespace detail

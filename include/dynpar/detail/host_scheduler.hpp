@@ -23,16 +23,17 @@
 namespace dynpar {
 namespace detail {
 
-/// Thrown inside a simulated thread to unwind it when the run has failed. No std::exception, so that a kernel's own handlers
-/// leave it alone.
+/// Thrown inside a simulated thread to unwind it when the run has failed. No std::exception, so that a kernel's own
+/// handlers leave it alone.
 struct run_cancelled {};
 
-// The order of a run ("in order"): grids begin in the order of their launches, a grid's blocks in the order of their ranks, and
-// a block runs until it returns or waits for its children. A block that waits puts its children into a frame of their own, which
-// runs dry before anything older goes on: so as many blocks are suspended at once as wait() is nested, not as many as a level
-// of the tree is wide.
+// The order of a run ("in order"): grids begin in the order of their launches, a grid's blocks in the order of their
+// ranks, and a block runs until it returns or waits for its children. A block that waits puts its children into a frame
+// of their own, which runs dry before anything older goes on: so as many blocks are suspended at once as wait() is
+// nested, not as many as a level of the tree is wide.
 //
-// Nothing here recurses with the nesting of grids: a million of them, side by side or inside each other, use heap and no stack.
+// Nothing here recurses with the nesting of grids: a million of them, side by side or inside each other, use heap and
+// no stack.
 class host_scheduler {
 public:
     host_scheduler(const engine_options& options, std::size_t stack_bytes)
@@ -70,10 +71,12 @@ public:
     void* scratch(host_block_state& block, std::size_t bytes);
     std::shared_ptr<host_stream_state> make_stream();
     status record(const std::shared_ptr<host_stream_state>& stream, std::shared_ptr<host_event_record>& latest);
-    status wait_event(const std::shared_ptr<host_stream_state>& stream, const std::shared_ptr<host_event_record>& latest);
+    status wait_event(const std::shared_ptr<host_stream_state>& stream,
+                      const std::shared_ptr<host_event_record>& latest);
 
 private:
-    // Grids that are ready to begin, oldest first, and the block whose wait() they are the children of (null: the run's own).
+    // Grids that are ready to begin, oldest first, and the block whose wait() they are the children of (null: the run's
+    // own).
     struct frame {
         std::deque<host_grid*> ready;
         host_block_state* waiter = nullptr;
@@ -85,7 +88,8 @@ private:
     template <class Closure>
     host_grid* make_grid(const host_kernel& kernel, const Closure& closure, const shape& s, unsigned depth);
     template <class Closure>
-    host_grid* try_make_grid(operation o, const host_kernel& kernel, const Closure& closure, const shape& s, unsigned depth);
+    host_grid* try_make_grid(operation o, const host_kernel& kernel, const Closure& closure, const shape& s,
+                             unsigned depth);
     void destroy(host_grid* grid);
     status allowed(const host_kernel& kernel, const shape& s, unsigned depth, flaws f) const;
     void make_ready(host_grid* grid);
@@ -144,10 +148,12 @@ private:
     report report_;
 };
 
-// ---------------------------------------------------------------------------------------------------------------- grids
+// ----------------------------------------------------------------------------------------------------------------
+// grids
 
 template <class Closure>
-host_grid* host_scheduler::make_grid(const host_kernel& kernel, const Closure& closure, const shape& s, unsigned depth) {
+host_grid* host_scheduler::make_grid(const host_kernel& kernel, const Closure& closure, const shape& s,
+                                     unsigned depth) {
     constexpr std::size_t record_bytes = (sizeof(host_grid) + grid_alignment - 1) / grid_alignment * grid_alignment;
     constexpr std::size_t bytes = record_bytes + sizeof(Closure);
     auto* memory = static_cast<std::byte*>(memory_.allocate(bytes, grid_alignment));
@@ -269,8 +275,8 @@ inline void host_scheduler::make_ready(host_grid* grid) {
     ++frames_.back().appended;
 }
 
-/// Lets a stream go on as far as it can: up to a grid, or to an event that is not complete. A completed event lets other
-/// streams go on: they wait their turn in a list, since a chain of them may be longer than the C++ stack is deep.
+/// Lets a stream go on as far as it can: up to a grid, or to an event that is not complete. A completed event lets
+/// other streams go on: they wait their turn in a list, since a chain of them may be longer than the C++ stack is deep.
 inline void host_scheduler::advance(std::shared_ptr<host_stream_state> first) {
     std::vector<std::shared_ptr<host_stream_state>> streams{std::move(first)};
     while (!streams.empty()) {
@@ -278,7 +284,8 @@ inline void host_scheduler::advance(std::shared_ptr<host_stream_state> first) {
         streams.pop_back();
         while (!stream->busy && !stream->items.empty()) {
             const host_stream_state::item& front = stream->items.front();
-            if (front.what == host_stream_state::item::kind::wait && !front.record->complete) break;  // its record advances us
+            if (front.what == host_stream_state::item::kind::wait && !front.record->complete)
+                break;  // its record advances us
             const host_stream_state::item item = std::move(stream->items.front());
             stream->items.pop_front();
             if (item.what == host_stream_state::item::kind::grid) {
@@ -316,8 +323,8 @@ inline status host_scheduler::wait_event(const std::shared_ptr<host_stream_state
     return status::success;
 }
 
-/// Called when a block of the grid has returned, or a grid below it is complete: begins the next continuation or completes the
-/// grid, and then looks at the grid above.
+/// Called when a block of the grid has returned, or a grid below it is complete: begins the next continuation or
+/// completes the grid, and then looks at the grid above.
 inline void host_scheduler::on_progress(host_grid* grid) {
     while (grid != nullptr && grid->all_blocks_returned() && grid->incomplete == 0) {
         if (host_grid* next = grid->first_continuation; next != nullptr) {
@@ -349,15 +356,15 @@ inline void host_scheduler::on_progress(host_grid* grid) {
 }
 
 /// Writes a grid's record, if there is to be a trace; the grid's id in it.
-inline std::uint32_t host_scheduler::trace_launch(operation o, const host_kernel& kernel, const shape& s, const host_grid* from,
-                                                  status why, const host_stream_state* stream) {
+inline std::uint32_t host_scheduler::trace_launch(operation o, const host_kernel& kernel, const shape& s,
+                                                  const host_grid* from, status why, const host_stream_state* stream) {
     if (trace_capacity_ == 0) return grid_record::none;
     if (traced_.size() == trace_capacity_) {
         ++report_.trace.missing;
         return grid_record::none;
     }
-    host_trace_record record{&kernel, s, grid_record::none, grid_record::none, grid_record::none, 0, 0, grid_record::never,
-                             grid_record::never, why};
+    host_trace_record record{&kernel, s, grid_record::none,  grid_record::none,  grid_record::none,
+                             0,       0, grid_record::never, grid_record::never, why};
     if (from != nullptr && o == operation::then) {
         record.continues = from->id;
         record.parent = from->id == grid_record::none ? grid_record::none : traced_[from->id].parent;
@@ -417,11 +424,13 @@ inline void host_scheduler::fill_report() {
     }
 }
 
-// --------------------------------------------------------------------------------------------------------------- blocks
+// ---------------------------------------------------------------------------------------------------------------
+// blocks
 
 template <class Closure>
 report host_scheduler::run(const host_kernel& kernel, const Closure& closure, const shape& s) {
-    if (running_) throw std::logic_error("dynpar: this host engine is running; a kernel launches children with block.launch()");
+    if (running_)
+        throw std::logic_error("dynpar: this host engine is running; a kernel launches children with block.launch()");
     struct cleanup {
         host_scheduler& scheduler;
         ~cleanup() { scheduler.clear(); }
@@ -450,7 +459,8 @@ report host_scheduler::run(const host_kernel& kernel, const Closure& closure, co
 inline void host_scheduler::run_until_complete() {
     progress_line progress(wants_progress_, "host");
     for (unsigned turn = 1; !cancelled_; ++turn) {
-        if (progress.on() && turn % 64 == 0 && progress.due()) progress.show(report_.grids, "grids done", pending_ + 1, "live");
+        if (progress.on() && turn % 64 == 0 && progress.due())
+            progress.show(report_.grids, "grids done", pending_ + 1, "live");
         frame& top = frames_.back();
         if (top.waiter != nullptr && top.waiter->incomplete == 0) {
             host_block_state* block = top.waiter;
@@ -507,16 +517,17 @@ inline void host_scheduler::run_block(host_block_state* block) {
                 return;
             }
         } else {
-            throw deadlock_error("dynpar: deadlock on the host engine: in " + describe(*block) + ", " +
-                                 std::to_string(block->at_sync.size()) + " threads are at sync() and " +
-                                 std::to_string(block->at_wait.size()) +
-                                 " at wait(); every thread of the block that has not returned must come to the same one");
+            throw deadlock_error(
+                "dynpar: deadlock on the host engine: in " + describe(*block) + ", " +
+                std::to_string(block->at_sync.size()) + " threads are at sync() and " +
+                std::to_string(block->at_wait.size()) +
+                " at wait(); every thread of the block that has not returned must come to the same one");
         }
     }
 }
 
-/// What a carrier does: threads of the current block, one after another. When one of them blocks, the carrier stays with it and
-/// another carrier goes on with the rest: a kernel without barriers is a plain loop.
+/// What a carrier does: threads of the current block, one after another. When one of them blocks, the carrier stays
+/// with it and another carrier goes on with the rest: a kernel without barriers is a plain loop.
 inline void host_scheduler::run_threads(carrier& self) {
     host_block_state& block = *current_;
     while (block.next_thread < block.grid->threads && !cancelled_) {
@@ -554,7 +565,8 @@ inline void host_scheduler::resume_all(host_block_state* block, carrier_list& pa
 }
 
 inline void host_scheduler::start_waiting(host_block_state* block, std::uint64_t own_launches) {
-    // What the block has launched and what is ready is the newest part of the frame: while a block runs, nobody else launches.
+    // What the block has launched and what is ready is the newest part of the frame: while a block runs, nobody else
+    // launches.
     frame children;
     children.waiter = block;
     std::deque<host_grid*>& ready = frames_.back().ready;
@@ -594,7 +606,8 @@ inline status host_scheduler::wait(host_block_state& block, host_thread_memory& 
     if (block.grid->depth >= sync_depth_) {
         if (block.failed_waits == thread.refused_waits++) {  // the first thread of the block to get here
             ++block.failed_waits;
-            fail(operation::wait, *block.grid->kernel, block.grid->depth, block.grid->shape, status::sync_depth_exceeded);
+            fail(operation::wait, *block.grid->kernel, block.grid->depth, block.grid->shape,
+                 status::sync_depth_exceeded);
         }
         return status::sync_depth_exceeded;
     }
@@ -607,14 +620,16 @@ inline status host_scheduler::wait(host_block_state& block, host_thread_memory& 
     return status::success;
 }
 
-// ------------------------------------------------------------------------------------------------------ memory, failures
+// ------------------------------------------------------------------------------------------------------ memory,
+// failures
 
 inline void* host_scheduler::shared(host_block_state& block, host_thread_memory& thread, std::size_t bytes) {
     const std::size_t room = block.grid->shape.shared_bytes;
     if (bytes > room - thread.shared_used) {
         if (block.failed_shared == thread.refused_shared++) {  // the first thread of the block to get here
             ++block.failed_shared;
-            fail(operation::shared, *block.grid->kernel, block.grid->depth, block.grid->shape, status::shared_memory_exceeded);
+            fail(operation::shared, *block.grid->kernel, block.grid->depth, block.grid->shape,
+                 status::shared_memory_exceeded);
         }
         return nullptr;
     }
@@ -704,8 +719,9 @@ inline void host_scheduler::drop(const std::shared_ptr<host_stream_state>& strea
 
 inline std::string host_scheduler::describe(const host_block_state& block) const {
     const host_grid& grid = *block.grid;
-    return "block " + std::to_string(block.rank) + " of " + std::string(grid.kernel->name.begin, grid.kernel->name.length) + " " +
-           to_string(grid.shape) + " at depth " + std::to_string(grid.depth);
+    return "block " + std::to_string(block.rank) + " of " +
+           std::string(grid.kernel->name.begin, grid.kernel->name.length) + " " + to_string(grid.shape) + " at depth " +
+           std::to_string(grid.depth);
 }
 
 }  // namespace detail

@@ -8,10 +8,11 @@
 namespace dynpar {
 namespace detail {
 
-/// As `grid<<<blocks, threads, bytes, stream>>>(arguments...)`. After that cudaGetLastError() may give an error of some earlier call.
+/// As `grid<<<blocks, threads, bytes, stream>>>(arguments...)`. After that cudaGetLastError() may give an error of some
+/// earlier call.
 template <class... Parameters>
-cudaError_t launch_grid(void (*grid)(Parameters...), unsigned blocks, unsigned threads, std::size_t bytes, cudaStream_t stream,
-                        Parameters... arguments) {
+cudaError_t launch_grid(void (*grid)(Parameters...), unsigned blocks, unsigned threads, std::size_t bytes,
+                        cudaStream_t stream, Parameters... arguments) {
 #if defined(DYNPAR_SIMULATED_GPU)
     return simulated_gpu::launch(grid, blocks, threads, bytes, stream, arguments...);
 #else
@@ -20,7 +21,8 @@ cudaError_t launch_grid(void (*grid)(Parameters...), unsigned blocks, unsigned t
 #endif
 }
 
-/// Where the host and a grid write to each other while the grid runs: a simulated GPU stands still while the host does not call CUDA.
+/// Where the host and a grid write to each other while the grid runs: a simulated GPU stands still while the host does
+/// not call CUDA.
 inline void let_device_run() {
 #if defined(DYNPAR_SIMULATED_GPU)
     simulated_gpu::let_device_run();

@@ -15,9 +15,9 @@
 namespace dynpar {
 namespace detail {
 
-/// Every grid gets a class such that two grids have the same class exactly if they look alike (kernel, shape, how they were
-/// launched, status) and so do their subtrees, in whatever order. Grids are listed in launch order, so a grid's children and
-/// continuations come after it: going backwards meets them before the grid, and nothing here recurses.
+/// Every grid gets a class such that two grids have the same class exactly if they look alike (kernel, shape, how they
+/// were launched, status) and so do their subtrees, in whatever order. Grids are listed in launch order, so a grid's
+/// children and continuations come after it: going backwards meets them before the grid, and nothing here recurses.
 class nesting_classes {
 public:
     /// How many of one class there are.
@@ -68,15 +68,19 @@ public:
 
     /// "then add_up <<<16, 256>>>".
     static std::string text_of(const grid_record& grid) {
-        std::string text = (grid.continues != grid_record::none ? "then " : "") + grid.kernel + " " + to_string(grid.shape);
+        std::string text =
+            (grid.continues != grid_record::none ? "then " : "") + grid.kernel + " " + to_string(grid.shape);
         if (!grid.ran()) text += std::string("  LOST: ") + to_string(grid.status);
         return text;
     }
 
 private:
-    static std::size_t mix(std::size_t hash, std::size_t value) { return (hash ^ value) * 0x100000001b3ull + (hash >> 29); }
+    static std::size_t mix(std::size_t hash, std::size_t value) {
+        return (hash ^ value) * 0x100000001b3ull + (hash >> 29);
+    }
 
-    // Labels are found by hash, and compared: making the text of each of a million grids would take longer than all the rest.
+    // Labels are found by hash, and compared: making the text of each of a million grids would take longer than all the
+    // rest.
     std::uint32_t label_of(const grid_record& grid) {
         std::size_t hash = std::hash<std::string_view>{}(grid.kernel);
         for (const unsigned size : {grid.shape.blocks.x, grid.shape.blocks.y, grid.shape.blocks.z, grid.shape.threads.x,
@@ -104,7 +108,8 @@ private:
             const nesting_class& other = classes_[found->second];
             if (other.label != label || other.below.size() != sorted.size()) continue;
             std::vector<group> theirs = other.below;
-            std::sort(theirs.begin(), theirs.end(), [](const group& a, const group& b) { return a.of_class < b.of_class; });
+            std::sort(theirs.begin(), theirs.end(),
+                      [](const group& a, const group& b) { return a.of_class < b.of_class; });
             if (std::equal(theirs.begin(), theirs.end(), sorted.begin(), [](const group& a, const group& b) {
                     return a.of_class == b.of_class && a.count == b.count;
                 }))

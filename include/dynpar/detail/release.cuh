@@ -29,8 +29,8 @@ __device__ inline cudaStream_t no_stream() { return reinterpret_cast<cudaStream_
 #endif
 
 #if DYNPAR_HAS_DEVICE_LAUNCH
-/// The result of a call in device code that launches nothing. A failure is taken out of the thread's last error, which is where its
-/// next launch finds whether it has failed.
+/// The result of a call in device code that launches nothing. A failure is taken out of the thread's last error, which
+/// is where its next launch finds whether it has failed.
 __device__ __forceinline__ cudaError_t result_of(cudaError_t code) {
     if (__builtin_expect(code != cudaSuccess, 0)) static_cast<void>(cudaGetLastError());
     return code;

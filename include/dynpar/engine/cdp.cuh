@@ -21,7 +21,7 @@
 #include "../report.hpp"
 
 #if !DYNPAR_HAS_DEVICE_LAUNCH
-#error "dynpar: the cdp engine needs relocatable device code: compile with -rdc=true and link cudadevrt, or use dynpar::dynpar"
+#error "dynpar: the cdp engine needs relocatable device code: -rdc=true and cudadevrt, or the target dynpar::dynpar"
 #endif
 
 namespace dynpar {
@@ -36,8 +36,8 @@ namespace detail {
 template <bool Traced, class Kernel, class... Args>
 __global__ void cdp_entry(cdp_grid<Traced> grid, Kernel kernel, Args... args);
 
-/// Frees what a grid took with `scratch`. Runs in the grid's tail, after its last continuation. (A template so that every
-/// translation unit may define it.)
+/// Frees what a grid took with `scratch`. Runs in the grid's tail, after its last continuation. (A template so that
+/// every translation unit may define it.)
 template <class Grid>
 __global__ void cdp_free_scratch(cdp_scratch* first, Grid* blocks) {
     while (first != nullptr) {
@@ -63,8 +63,8 @@ __global__ void cdp_free_scratch_traced(cdp_scratch* first, Grid* blocks, device
 }
 
 #if DYNPAR_OLD_DEVICE_RUNTIME
-/// Waits for all that the calling block has launched. The one use of a call that CUDA has deprecated: it is what this runtime is
-/// here for.
+/// Waits for all that the calling block has launched. The one use of a call that CUDA has deprecated: it is what this
+/// runtime is here for.
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 1444
 __device__ inline cudaError_t synchronize_children() { return cudaDeviceSynchronize(); }
@@ -103,7 +103,8 @@ struct cdp_stream_number<true> {
 template <bool Traced>
 class basic_cdp_stream : private detail::cdp_stream_number<Traced> {
 public:
-    /// Nothing that is given to the stream from now on begins before the work before the event's latest record is complete.
+    /// Nothing that is given to the stream from now on begins before the work before the event's latest record is
+    /// complete.
     DYNPAR_FUNCTION status wait(const basic_cdp_event<Traced>& event);
 
     DYNPAR_FUNCTION ~basic_cdp_stream() {
@@ -242,7 +243,8 @@ public:
         // Every thread waits: none of them is sure to be there, and a wait for what is complete costs little.
         const cudaError_t code = detail::synchronize_children();
         if (__syncthreads_or(code != cudaSuccess)) {
-            return refuse_wait(code == cudaErrorSyncDepthExceeded ? status::sync_depth_exceeded : status::launch_failed);
+            return refuse_wait(code == cudaErrorSyncDepthExceeded ? status::sync_depth_exceeded
+                                                                  : status::launch_failed);
         }
         return status::success;
 #else
@@ -255,16 +257,18 @@ public:
 
     template <class T>
     DYNPAR_FUNCTION T* shared(std::size_t count) {
-        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16,
+                      "dynpar: shared memory runs no destructors");
 #if DYNPAR_ON_DEVICE
         extern __shared__ __align__(16) unsigned char dynpar_shared_memory[];
         unsigned room;
         asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(room));
         if (count > (room - shared_used_) / sizeof(T)) {
-            // In the report once for each block and call: by the first thread that gets there, all that make the call count it with the same
-            // number. No barrier: threads of the block may be at another one.
+            // In the report once for each block and call: by the first thread that gets there, all that make the call
+            // count it with the same number. No barrier: threads of the block may be at another one.
             const unsigned mine = ++refused_shared_;
-            if (atomicMax(&ending_->refused_shared, mine) < mine) fail(operation::shared, status::shared_memory_exceeded);
+            if (atomicMax(&ending_->refused_shared, mine) < mine)
+                fail(operation::shared, status::shared_memory_exceeded);
             return nullptr;
         }
         T* memory = reinterpret_cast<T*>(dynpar_shared_memory + shared_used_);
@@ -279,7 +283,8 @@ public:
     /// From the device heap: `limits::heap_bytes` bounds it.
     template <class T>
     DYNPAR_FUNCTION T* scratch(std::size_t count) {
-        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: scratch memory runs no destructors");
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16,
+                      "dynpar: scratch memory runs no destructors");
 #if DYNPAR_ON_DEVICE
         void* memory = count > (SIZE_MAX - sizeof(detail::cdp_scratch)) / sizeof(T)
                            ? nullptr
@@ -304,7 +309,8 @@ public:
     DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
         check_kernel<basic_cdp_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
-        return launch_grid(operation::launch, device::detail::fire_and_forget_stream(), grid_record::none, true, kernel, s, args...);
+        return launch_grid(operation::launch, device::detail::fire_and_forget_stream(), grid_record::none, true, kernel,
+                           s, args...);
 #else
         return exists_on_host<Kernel, Args...>();
 #endif
@@ -328,7 +334,8 @@ public:
 #if DYNPAR_OLD_DEVICE_RUNTIME
         return lost(operation::then, status::not_supported, cudaErrorNotSupported, kernel_name<Kernel>(), s);
 #else
-        return launch_grid(operation::then, device::detail::tail_launch_stream(), grid_record::none, true, kernel, s, args...);
+        return launch_grid(operation::then, device::detail::tail_launch_stream(), grid_record::none, true, kernel, s,
+                           args...);
 #endif
 #else
         return exists_on_host<Kernel, Args...>();
@@ -338,7 +345,8 @@ public:
     DYNPAR_FUNCTION stream_type make_stream() {
         stream_type stream(this);
 #if DYNPAR_ON_DEVICE
-        if (const cudaError_t code = detail::result_of(cudaStreamCreateWithFlags(&stream.handle_, cudaStreamNonBlocking));
+        if (const cudaError_t code =
+                detail::result_of(cudaStreamCreateWithFlags(&stream.handle_, cudaStreamNonBlocking));
             code != cudaSuccess) {
             fail(operation::make_stream, detail::launch_status(code), code);
             stream.block_ = nullptr;
@@ -351,7 +359,8 @@ public:
     DYNPAR_FUNCTION event_type make_event() {
         event_type event(this);
 #if DYNPAR_ON_DEVICE
-        if (const cudaError_t code = detail::result_of(cudaEventCreateWithFlags(&event.handle_, cudaEventDisableTiming));
+        if (const cudaError_t code =
+                detail::result_of(cudaEventCreateWithFlags(&event.handle_, cudaEventDisableTiming));
             code != cudaSuccess) {
             fail(operation::make_event, detail::launch_status(code), code);
             event.block_ = nullptr;
@@ -369,7 +378,8 @@ private:
     friend stream_type;
     friend event_type;
 
-    /// The host never gets here. But a kernel that only device code launches must be known to both sides of the compilation.
+    /// The host never gets here. But a kernel that only device code launches must be known to both sides of the
+    /// compilation.
     template <class Kernel, class... Args>
     static status exists_on_host() {
         static_cast<void>(&detail::cdp_entry<Traced, Kernel, Args...>);
@@ -401,12 +411,14 @@ private:
         detail::cdp_run& run = *grid_.run;
         atomicAdd(&run.begun, 1ull);
         if (grid_.depth != 0) atomicMax(&run.deepest, grid_.depth);
-        const unsigned place = grid_.depth < detail::cdp_last_begun::depths ? grid_.depth : detail::cdp_last_begun::depths - 1;
+        const unsigned place =
+            grid_.depth < detail::cdp_last_begun::depths ? grid_.depth : detail::cdp_last_begun::depths - 1;
         const unsigned long long hash = detail::hash_of(kernel_);
         if (*static_cast<volatile unsigned long long*>(&run.last_begun_hash[place]) != hash) {
             run.last_begun_hash[place] = hash;
             detail::cdp_last_begun& entry = run.last_begun[place];
-            const unsigned length = kernel_.length < detail::trace_name::capacity ? kernel_.length : detail::trace_name::capacity;
+            const unsigned length =
+                kernel_.length < detail::trace_name::capacity ? kernel_.length : detail::trace_name::capacity;
 #pragma unroll 1
             for (unsigned i = 0; i < length; ++i) entry.name[i] = kernel_.begin[i];
             entry.length = length;
@@ -414,8 +426,8 @@ private:
         }
     }
 
-    /// A thread comes here when its kernel has returned. There is no barrier here: a thread that has returned must not be counted
-    /// by the sync() of the others. The last thread of the block hands scratch memory over for release.
+    /// A thread comes here when its kernel has returned. There is no barrier here: a thread that has returned must not
+    /// be counted by the sync() of the others. The last thread of the block hands scratch memory over for release.
     __device__ void end() const {
         const unsigned together = __activemask();
         const unsigned lane = (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32;
@@ -444,7 +456,8 @@ private:
             first = exchange(&grid_.blocks->scratch, nullptr);
             if (grid_.blocks != &grid_.run->root_blocks) owned = grid_.blocks;
         }
-        // Whoever comes here is the last thread of the grid: all its continuations are launched, and a tail launch comes after them.
+        // Whoever comes here is the last thread of the grid: all its continuations are launched, and a tail launch
+        // comes after them.
         if (first != nullptr) {
             release(first, owned);
         } else {
@@ -474,20 +487,23 @@ private:
 #else
         cudaError_t code;
         if constexpr (Traced) {
-            code = device::detail::try_tail_launch(launch_configuration(1, 1), &detail::cdp_free_scratch_traced<detail::cdp_blocks>,
-                                                   list, blocks, grid_.run->trace);
-            if (code == cudaSuccess && grid_.id != grid_record::none) grid_.run->trace->records[grid_.id].frees_scratch = true;
+            code = device::detail::try_tail_launch(launch_configuration(1, 1),
+                                                   &detail::cdp_free_scratch_traced<detail::cdp_blocks>, list, blocks,
+                                                   grid_.run->trace);
+            if (code == cudaSuccess && grid_.id != grid_record::none)
+                grid_.run->trace->records[grid_.id].frees_scratch = true;
         } else {
-            code = device::detail::try_tail_launch(launch_configuration(1, 1), &detail::cdp_free_scratch<detail::cdp_blocks>, list,
-                                                   blocks);
+            code = device::detail::try_tail_launch(launch_configuration(1, 1),
+                                                   &detail::cdp_free_scratch<detail::cdp_blocks>, list, blocks);
         }
-        if (code != cudaSuccess) fail(operation::scratch, detail::launch_status(code), code);  // not lost, but not recycled
+        if (code != cudaSuccess)
+            fail(operation::scratch, detail::launch_status(code), code);  // not lost, but not recycled
 #endif
     }
 
     template <class Kernel, class... Args>
-    __device__ status launch_grid(operation o, cudaStream_t stream, unsigned stream_number, bool is_stream, const Kernel& kernel,
-                                  const shape& s, const Args&... args) {
+    __device__ status launch_grid(operation o, cudaStream_t stream, unsigned stream_number, bool is_stream,
+                                  const Kernel& kernel, const shape& s, const Args&... args) {
         const unsigned depth = o == operation::then ? grid_.depth : grid_.depth + 1;
         status why = status::success;
         cudaError_t cuda_code = cudaSuccess;
@@ -516,8 +532,13 @@ private:
         if constexpr (Traced) {
             const bool continues = o == operation::then;
             child.parent = continues ? grid_.parent : grid_.id;
-            const detail::traced_launch launch{kernel_name<Kernel>(), child.parent, continues ? grid_.id : grid_record::none,
-                                                   stream_number, depth, why, s};
+            const detail::traced_launch launch{kernel_name<Kernel>(),
+                                               child.parent,
+                                               continues ? grid_.id : grid_record::none,
+                                               stream_number,
+                                               depth,
+                                               why,
+                                               s};
             child.id = detail::trace_launch(grid_.run->trace, &launch);
             if (child.blocks != nullptr) detail::trace_memory_taken(*grid_.run->trace, sizeof(detail::cdp_blocks));
         }
@@ -528,7 +549,8 @@ private:
         if (code != cudaSuccess) {
             if constexpr (Traced) {
                 if (child.blocks != nullptr) detail::trace_memory_freed(*grid_.run->trace, sizeof(detail::cdp_blocks));
-                if (child.id != grid_record::none) grid_.run->trace->records[child.id].status = detail::launch_status(code);
+                if (child.id != grid_record::none)
+                    grid_.run->trace->records[child.id].status = detail::launch_status(code);
             }
             free(child.blocks);
             return lost(o, detail::launch_status(code), code, kernel_name<Kernel>(), s);
@@ -537,8 +559,8 @@ private:
         return status::success;
     }
 
-    /// Whether an argument is a pointer to memory that ends with the launching thread or its block. (Pointers inside structs are
-    /// not looked at.)
+    /// Whether an argument is a pointer to memory that ends with the launching thread or its block. (Pointers inside
+    /// structs are not looked at.)
     template <class Arg>
     __device__ static bool points_into_block(const Arg& argument) {
         if constexpr (std::is_pointer_v<Arg> && !std::is_function_v<std::remove_pointer_t<Arg>>) {
@@ -560,7 +582,8 @@ private:
     __device__ status fail(operation o, status why, cudaError_t code = cudaSuccess) const {
         unsigned shared_bytes;
         asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(shared_bytes));
-        const detail::failed_call call{o, why, code, kernel_, grid_.depth, shape(dim_blocks(), dim_threads(), shared_bytes)};
+        const detail::failed_call call{o,       why,         code,
+                                       kernel_, grid_.depth, shape(dim_blocks(), dim_threads(), shared_bytes)};
         detail::add_failure(&grid_.run->failures, &call);
         return why;
     }
@@ -591,7 +614,8 @@ DYNPAR_FUNCTION status basic_cdp_stream<Traced>::wait(const basic_cdp_event<Trac
 #if DYNPAR_ON_DEVICE
     if (block_ == nullptr) return status::launch_failed;  // reported when it was made
     if (event.block_ == nullptr) return status::launch_failed;
-    if (const cudaError_t code = detail::result_of(cudaStreamWaitEvent(handle_, event.handle_, 0)); code != cudaSuccess) {
+    if (const cudaError_t code = detail::result_of(cudaStreamWaitEvent(handle_, event.handle_, 0));
+        code != cudaSuccess) {
         return block_->fail(operation::wait_event, detail::launch_status(code), code);
     }
     return status::success;
@@ -619,10 +643,11 @@ using cdp_block = basic_cdp_block<false>;
 using cdp_stream = basic_cdp_stream<false>;
 using cdp_event = basic_cdp_event<false>;
 
-/// The grid behind every launch of this engine: makes the block and runs the kernel on it. The bound keeps registers few enough
-/// for every block size that the kernel may have.
+/// The grid behind every launch of this engine: makes the block and runs the kernel on it. The bound keeps registers
+/// few enough for every block size that the kernel may have.
 template <bool Traced, class Kernel, class... Args>
-__global__ void __launch_bounds__(most_threads<Kernel>()) detail::cdp_entry(cdp_grid<Traced> grid, Kernel kernel, Args... args) {
+__global__ void __launch_bounds__(most_threads<Kernel>()) detail::cdp_entry(cdp_grid<Traced> grid, Kernel kernel,
+                                                                            Args... args) {
     __shared__ cdp_ending ending;
     basic_cdp_block<Traced> block(grid, kernel_name<Kernel>(), &ending);
     block.begin();
@@ -633,12 +658,13 @@ __global__ void __launch_bounds__(most_threads<Kernel>()) detail::cdp_entry(cdp_
 /// Options of the device runtime engine.
 struct cdp_options : engine_options {};
 
-/// Runs kernels on the GPU's device runtime: every child is a hardware grid. About 6 microseconds a launch and a few million
-/// launches a second on an H200; launches over `limits::pending_launches` are refused by the GPU, and reported here.
+/// Runs kernels on the GPU's device runtime: every child is a hardware grid. About 6 microseconds a launch and a few
+/// million launches a second on an H200; launches over `limits::pending_launches` are refused by the GPU, and reported
+/// here.
 ///
-/// The limits given are set on the current device (see `apply`) when the engine is made, and stay. A malleable kernel gets the
-/// most threads that its shape allows. A child grid may have at most 48 KiB of shared memory.
-/// An engine runs one grid (with all that it launches) at a time, on a stream of its own.
+/// The limits given are set on the current device (see `apply`) when the engine is made, and stay. A malleable kernel
+/// gets the most threads that its shape allows. A child grid may have at most 48 KiB of shared memory. An engine runs
+/// one grid (with all that it launches) at a time, on a stream of its own.
 class cdp_engine {
 public:
     static constexpr const char* name = "cdp";
@@ -648,9 +674,9 @@ public:
         : options_(check_options(options)), host_(std::make_unique<detail::cdp_host>(options)) {}
 
     /// Runs a grid and everything that is launched from it; returns when all is complete.
-    /// Throws `launch_error` if a call in a kernel failed (above all: if a launch was lost), `kernel_fault` if a kernel broke (the
-    /// CUDA context is then lost), `cuda_error`; and `deadlock_error` if launches were lost and the device runtime then stood still
-    /// for 10 s, as CUDA's can: the GPU is of no more use to the process after that.
+    /// Throws `launch_error` if a call in a kernel failed (above all: if a launch was lost), `kernel_fault` if a kernel
+    /// broke (the CUDA context is then lost), `cuda_error`; and `deadlock_error` if launches were lost and the device
+    /// runtime then stood still for 10 s, as CUDA's can: the GPU is of no more use to the process after that.
     template <class Kernel, class... Args>
     report run(Kernel kernel, const shape& s, Args... args) {
         report result = try_run(kernel, s, args...);
@@ -702,9 +728,11 @@ private:
         void* parameters[] = {const_cast<void*>(static_cast<const void*>(std::addressof(root))),
                               const_cast<void*>(static_cast<const void*>(std::addressof(kernel))),
                               const_cast<void*>(static_cast<const void*>(std::addressof(args)))...};
-        // Not <<<>>>: this call returns its own error, where <<<>>> leaves it among those of the program's earlier calls.
-        const cudaError_t code = cudaLaunchKernel(reinterpret_cast<const void*>(entry), static_cast<::dim3>(s.blocks),
-                                                  static_cast<::dim3>(s.threads), parameters, s.shared_bytes, host_->stream());
+        // Not <<<>>>: this call returns its own error, where <<<>>> leaves it among those of the program's earlier
+        // calls.
+        const cudaError_t code =
+            cudaLaunchKernel(reinterpret_cast<const void*>(entry), static_cast<::dim3>(s.blocks),
+                             static_cast<::dim3>(s.threads), parameters, s.shared_bytes, host_->stream());
         if (code != cudaSuccess) return host_->refused(kernel_text, s, detail::launch_status(code), code);
         return host_->finish();
     }

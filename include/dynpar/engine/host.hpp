@@ -23,8 +23,8 @@ class host_event;
 
 namespace detail {
 
-/// A share in something, held by a handle that kernels use. nvcc compiles kernels for the device too, where std::shared_ptr does
-/// not exist: there this does nothing.
+/// A share in something, held by a handle that kernels use. nvcc compiles kernels for the device too, where
+/// std::shared_ptr does not exist: there this does nothing.
 template <class T>
 class host_share {
 public:
@@ -56,7 +56,8 @@ private:
 /// A stream of a block on the host engine; made by `block.make_stream()`, for that block alone.
 class host_stream {
 public:
-    /// Nothing that is given to the stream from now on begins before the work before the event's latest record is complete.
+    /// Nothing that is given to the stream from now on begins before the work before the event's latest record is
+    /// complete.
     DYNPAR_FUNCTION status wait(const host_event& event);
 
 private:
@@ -113,7 +114,8 @@ public:
 
     template <class T>
     DYNPAR_FUNCTION T* shared(std::size_t count) {
-        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16,
+                      "dynpar: shared memory runs no destructors");
 #if DYNPAR_ON_HOST
         return static_cast<T*>(state_->scheduler->shared(*state_, memory_, bytes_of<T>(count)));
 #else
@@ -123,7 +125,8 @@ public:
 
     template <class T>
     DYNPAR_FUNCTION T* scratch(std::size_t count) {
-        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: scratch memory runs no destructors");
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16,
+                      "dynpar: scratch memory runs no destructors");
 #if DYNPAR_ON_HOST
         return static_cast<T*>(state_->scheduler->scratch(*state_, bytes_of<T>(count)));
 #else
@@ -136,7 +139,8 @@ public:
         check_kernel<host_block, Kernel, Args...>();
 #if DYNPAR_ON_HOST
         return state_->scheduler->launch(*state_, nullptr, description<Kernel, Args...>(),
-                                         closure<Kernel, Args...>(kernel, args...), s, {(points_into_block(args) || ...), false});
+                                         closure<Kernel, Args...>(kernel, args...), s,
+                                         {(points_into_block(args) || ...), false});
 #else
         return status::not_supported;
 #endif
@@ -147,7 +151,8 @@ public:
         check_kernel<host_block, Kernel, Args...>();
 #if DYNPAR_ON_HOST
         const std::shared_ptr<detail::host_stream_state> state = stream.state_.get();
-        return state_->scheduler->launch(*state_, state, description<Kernel, Args...>(), closure<Kernel, Args...>(kernel, args...), s,
+        return state_->scheduler->launch(*state_, state, description<Kernel, Args...>(),
+                                         closure<Kernel, Args...>(kernel, args...), s,
                                          {(points_into_block(args) || ...), state == nullptr});
 #else
         return status::not_supported;
@@ -158,7 +163,8 @@ public:
     DYNPAR_FUNCTION status then(Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
 #if DYNPAR_ON_HOST
-        return state_->scheduler->then(*state_, description<Kernel, Args...>(), closure<Kernel, Args...>(kernel, args...), s,
+        return state_->scheduler->then(*state_, description<Kernel, Args...>(),
+                                       closure<Kernel, Args...>(kernel, args...), s,
                                        {(points_into_block(args) || ...), false});
 #else
         return status::not_supported;
@@ -184,7 +190,8 @@ private:
     friend class host_engine;
 
     /// A kernel with its arguments, as they are kept from the launch until the last thread has begun.
-    /// Hidden, because nvcc makes a kernel in an anonymous namespace a hidden type, and g++ warns of a visible one around it.
+    /// Hidden, because nvcc makes a kernel in an anonymous namespace a hidden type, and g++ warns of a visible one
+    /// around it.
     template <class Kernel, class... Args>
     class __attribute__((visibility("hidden"))) closure {
     public:
@@ -200,14 +207,15 @@ private:
 
     template <class Kernel, class... Args>
     static const detail::host_kernel& description() {
-        static const detail::host_kernel kernel{kernel_name<Kernel>(), most_threads<Kernel>(), [](const void* c, host_block& block) {
+        static const detail::host_kernel kernel{kernel_name<Kernel>(), most_threads<Kernel>(),
+                                                [](const void* c, host_block& block) {
                                                     static_cast<const closure<Kernel, Args...>*>(c)->run_thread(block);
                                                 }};
         return kernel;
     }
 
-    /// Whether an argument is a pointer to memory that ends with the launching thread or its block. (Pointers inside structs are
-    /// not looked at.)
+    /// Whether an argument is a pointer to memory that ends with the launching thread or its block. (Pointers inside
+    /// structs are not looked at.)
     template <class Arg>
     bool points_into_block(const Arg& argument) const {
         if constexpr (std::is_pointer_v<Arg> && !std::is_function_v<std::remove_pointer_t<Arg>>) {
@@ -281,7 +289,8 @@ struct host_options : engine_options {
 };
 
 /// Runs kernels on the CPU: one simulated thread at a time, in launch order, always in the same order. A kernel without
-/// barriers is a plain loop; a thread gets a stack of its own when it blocks. A malleable kernel runs with one thread a block.
+/// barriers is a plain loop; a thread gets a stack of its own when it blocks. A malleable kernel runs with one thread a
+/// block.
 ///
 /// An engine runs one grid (with all that it launches) at a time; several engines may run in several threads.
 class host_engine {
@@ -292,9 +301,9 @@ public:
         : options_(options), scheduler_(std::make_unique<detail::host_scheduler>(options, options.fiber_stack_bytes)) {}
 
     /// Runs a grid and everything that is launched from it; returns when all is complete.
-    /// Throws `launch_error` if a call in a kernel failed, `kernel_fault` if a kernel threw (its exception nested inside),
-    /// `deadlock_error` if nothing can go on, `std::system_error` if there is no memory for another thread's stack.
-    /// The engine is usable afterwards.
+    /// Throws `launch_error` if a call in a kernel failed, `kernel_fault` if a kernel threw (its exception nested
+    /// inside), `deadlock_error` if nothing can go on, `std::system_error` if there is no memory for another thread's
+    /// stack. The engine is usable afterwards.
     template <class Kernel, class... Args>
     report run(Kernel kernel, const shape& s, Args... args) {
         report result = try_run(kernel, s, args...);

@@ -4,7 +4,7 @@
 #include "../platform.hpp"
 
 #if !DYNPAR_HAS_QUEUE_ENGINE
-#error "dynpar: the queue engine needs nvcc and compute capability 7.0 or newer in every architecture: compile as CUDA, with -arch=sm_70 or above"
+#error "dynpar: the queue engine needs nvcc and compute capability 7.0 or newer in every architecture: -arch=sm_70 ..."
 #endif
 
 #include <cuda_runtime.h>
@@ -30,7 +30,8 @@
 
 namespace dynpar {
 
-/// A run of the queue engine that is under way. Waits for it on destruction, and then says nothing of what became of it.
+/// A run of the queue engine that is under way. Waits for it on destruction, and then says nothing of what became of
+/// it.
 class queue_handle {
 public:
     /// Waits until the run is complete; what became of it, failures included. Throws `kernel_fault`, `cuda_error`, and
@@ -46,21 +47,23 @@ private:
     std::shared_ptr<detail::queue::pending_run> run_;
 };
 
-/// Runs kernels inside one resident grid: a child grid is a task of 32 or 64 bytes. Thousands of times the rate of the device runtime
-/// for small grids; no relocatable device code needed. How it works and what a task costs: docs/queue-engine.md.
+/// Runs kernels inside one resident grid: a child grid is a task of 32 or 64 bytes. Thousands of times the rate of the
+/// device runtime for small grids; no relocatable device code needed. How it works and what a task costs:
+/// docs/queue-engine.md.
 ///
-/// A block of one thread runs on a lane, up to 32 threads on a warp, more on a worker block, all of whose warps then work
-/// together. The memory for all this is taken when the engine is made.
+/// A block of one thread runs on a lane, up to 32 threads on a warp, more on a worker block, all of whose warps then
+/// work together. The memory for all this is taken when the engine is made.
 class queue_engine {
 public:
     static constexpr const char* name = "queue";
 
     /// On the current device. Throws `cuda_error` if there is no usable one, or not the memory.
-    explicit queue_engine(const queue_options& options = {}) : host_(std::make_shared<detail::queue::host_side>(options)) {}
+    explicit queue_engine(const queue_options& options = {})
+        : host_(std::make_shared<detail::queue::host_side>(options)) {}
 
     /// Runs a grid and everything that is launched from it; returns when all is complete.
-    /// Throws `launch_error` if a call in a kernel failed (above all: if a launch was lost), `kernel_fault` if a kernel broke (the
-    /// CUDA context is then lost), `deadlock_error` if the deadline has passed, `cuda_error`.
+    /// Throws `launch_error` if a call in a kernel failed (above all: if a launch was lost), `kernel_fault` if a kernel
+    /// broke (the CUDA context is then lost), `deadlock_error` if the deadline has passed, `cuda_error`.
     template <class Kernel, class... Args>
     report run(Kernel kernel, const shape& s, Args... args) {
         report result = try_run(kernel, s, args...);
@@ -75,10 +78,11 @@ public:
         return enqueue(host_->stream(), kernel, s, args...).wait();
     }
 
-    /// Begins a run in stream order and returns at once. Runs of one engine follow one another, also from different streams; for
-    /// runs side by side make several engines and give each fewer `worker_blocks`. While the stream is being captured the run
-    /// becomes part of the graph; the handle then says what the latest replay did, after the graph's stream has been waited for.
-    /// Where runs are traced it waits for the engine's run before, whose trace is read first.
+    /// Begins a run in stream order and returns at once. Runs of one engine follow one another, also from different
+    /// streams; for runs side by side make several engines and give each fewer `worker_blocks`. While the stream is
+    /// being captured the run becomes part of the graph; the handle then says what the latest replay did, after the
+    /// graph's stream has been waited for. Where runs are traced it waits for the engine's run before, whose trace is
+    /// read first.
     template <class Kernel, class... Args>
     queue_handle enqueue(cudaStream_t stream, Kernel kernel, const shape& s, Args... args) {
         namespace queue = detail::queue;
@@ -88,7 +92,8 @@ public:
         constexpr auto grid = &queue::resident_grid<Kernel, Args...>;
         static queue::launch_cache cache;  // of this kernel
         const unsigned most_worker_threads = host_->most_worker_threads(cache, reinterpret_cast<const void*>(grid));
-        if (const status why = host_->check_first(s, most_threads<Kernel>(), most_worker_threads); why != status::success) {
+        if (const status why = host_->check_first(s, most_threads<Kernel>(), most_worker_threads);
+            why != status::success) {
             return queue_handle(host_->refuse(kernel_text, s, why));
         }
         const auto payload = queue::make_payload(kernel, args...);
@@ -100,7 +105,8 @@ public:
         host_->enter(stream);
         const queue::first_grid first = host_->first(s, queue::payload_bytes<Kernel, Args...>, threads);
         host_->launched(*run, stream,
-                        detail::launch_grid(grid, blocks, threads, bytes, stream, host_->view(*run, blocks, threads), first, payload));
+                        detail::launch_grid(grid, blocks, threads, bytes, stream, host_->view(*run, blocks, threads),
+                                            first, payload));
         return queue_handle(std::move(run));
     }
 

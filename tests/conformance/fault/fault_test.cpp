@@ -1,5 +1,5 @@
-// Contract row C13: a fault in a nested grid surfaces from run. A program of its own, run once for each test: on a GPU a fault
-// takes the CUDA context with it.
+// Contract row C13: a fault in a nested grid surfaces from run. A program of its own, run once for each test: on a GPU
+// a fault takes the CUDA context with it.
 #include "../engine_under_test.hpp"
 
 #include <cassert>

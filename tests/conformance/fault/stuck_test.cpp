@@ -1,5 +1,5 @@
-// Contract row C7 where the device runtime itself may not come back: CUDA's can hang once launches are over the pending limit.
-// A program of its own, because the GPU is then of no more use to it.
+// Contract row C7 where the device runtime itself may not come back: CUDA's can hang once launches are over the pending
+// limit. A program of its own, because the GPU is then of no more use to it.
 #include "../engine_under_test.hpp"
 
 using namespace conformance;
