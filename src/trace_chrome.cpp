@@ -20,34 +20,38 @@ using json = nlohmann::ordered_json;
 
 // Slices of one track must be nested. A grid goes onto its parent's track, where it lies inside its parent, if no sibling there
 // overlaps it, and else onto one that is free. Grids are placed in the order of their begins, so that a track needs to know only
-// the slices that are open.
+// the slices that are open. A grid that begins before its parent, as the clocks of two multiprocessors may have it, does not lie
+// inside it: it is placed first, onto a track of its own.
 class tracks {
 public:
-    explicit tracks(const trace& t) : grids_(t.grids), ends_(nested_ends(t)), track_of_(grids_.size(), 0) {
+    explicit tracks(const trace& t) : grids_(t.grids), ends_(nested_ends(t)), track_of_(grids_.size(), no_track) {
         std::vector<std::uint32_t> order;
-        for (const grid_record& grid : grids_)
-            if (ends_[grid.id] != grid_record::never) order.push_back(grid.id);
-        // A parent goes before the child that begins at the same time: it has the lower id.
+        for (std::size_t i = 0; i < grids_.size(); ++i)
+            if (ends_[i] != grid_record::never) order.push_back(static_cast<std::uint32_t>(i));
+        // A parent goes before the child that begins at the same time: it comes first in the trace.
         std::stable_sort(order.begin(), order.end(),
                          [&](std::uint32_t a, std::uint32_t b) { return grids_[a].begun < grids_[b].begun; });
         for (const std::uint32_t id : order) place(id);
     }
 
-    std::uint64_t end(std::uint32_t id) const { return ends_[id]; }
-    std::uint32_t of(std::uint32_t id) const { return track_of_[id]; }
+    bool has(std::size_t grid) const { return grid < grids_.size() && track_of_[grid] != no_track; }
+    std::uint64_t end(std::size_t grid) const { return ends_[grid]; }
+    std::uint32_t of(std::size_t grid) const { return track_of_[grid]; }
     std::size_t count() const { return open_.size(); }
 
 private:
+    static constexpr std::uint32_t no_track = 0xffffffff;
+
     void place(std::uint32_t id) {
         const grid_record& grid = grids_[id];
-        std::uint32_t track = grid_record::none;
-        if (grid.parent < grids_.size() && ends_[grid.parent] != grid_record::never) {
+        std::uint32_t track = no_track;
+        if (has(grid.parent)) {
             const std::uint32_t parents = track_of_[grid.parent];
             close_until(parents, grid.begun, grid.parent);
             // A parent may be the one that has just been closed: it ended when this one began, and this one takes no time.
             if (!open_[parents].empty() && open_[parents].back() == grid.parent && ends_[id] <= ends_[grid.parent]) track = parents;
         }
-        if (track == grid_record::none) track = free_track(grid.begun);
+        if (track == no_track) track = free_track(grid.begun);
         track_of_[id] = track;
         open_[track].push_back(id);
         free_.emplace(ends_[open_[track].front()], track);
@@ -78,6 +82,9 @@ private:
     std::priority_queue<free_at, std::vector<free_at>, std::greater<>> free_;
 };
 
+// A name that is no UTF-8 is no JSON either: what is wrong in it becomes U+FFFD.
+std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
 double microseconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1000; }
 
 }  // namespace
@@ -87,12 +94,12 @@ void write_chrome_trace(std::ostream& out, const trace& t) {
     const tracks placed(t);
     // Written event by event: a trace of a million grids need not be in memory twice.
     out << "{\"displayTimeUnit\":\"ns\",\"otherData\":"
-        << json{{"engine", t.engine}, {"device", t.device}, {"grids", t.grids.size()}, {"missing grids", t.missing},
-                {"clock error in ns", t.clock_error}}
+        << text_of({{"engine", t.engine}, {"device", t.device}, {"grids", t.grids.size()}, {"missing grids", t.missing},
+                    {"clock error in ns", t.clock_error}})
         << ",\"traceEvents\":[\n";
     bool first = true;
     const auto event = [&](const json& e) {
-        out << (first ? "" : ",\n") << e;
+        out << (first ? "" : ",\n") << text_of(e);
         first = false;
     };
     event({{"ph", "M"}, {"name", "process_name"}, {"pid", process}, {"tid", 0}, {"args", {{"name", t.engine + " engine on " + t.device}}}});
@@ -100,19 +107,20 @@ void write_chrome_trace(std::ostream& out, const trace& t) {
         event({{"ph", "M"}, {"name", "thread_name"}, {"pid", process}, {"tid", track},
                {"args", {{"name", track == 0 ? "grids" : "grids at the same time, " + std::to_string(track)}}}});
     }
-    for (const grid_record& grid : t.grids) {
+    for (std::size_t id = 0; id < t.grids.size(); ++id) {
+        const grid_record& grid = t.grids[id];
         const bool continues = grid.continues != grid_record::none;
         const std::uint32_t launcher = continues ? grid.continues : grid.parent;
-        const bool has_launcher = launcher < t.grids.size() && placed.end(launcher) != grid_record::never;
+        const bool has_launcher = placed.has(launcher);
         const std::uint32_t from = has_launcher ? placed.of(launcher) : 0;
         if (!grid.ran()) {
             event({{"ph", "i"}, {"s", "t"}, {"name", "lost: " + grid.kernel}, {"cat", "lost"}, {"pid", process}, {"tid", from},
                    {"ts", microseconds(grid.launched)},
-                   {"args", {{"id", grid.id}, {"shape", to_string(grid.shape)}, {"status", to_string(grid.status)}}}});
+                   {"args", {{"id", id}, {"shape", to_string(grid.shape)}, {"status", to_string(grid.status)}}}});
             continue;
         }
-        if (placed.end(grid.id) == grid_record::never) continue;
-        json args = {{"id", grid.id}, {"shape", to_string(grid.shape)}, {"depth", grid.depth},
+        if (!placed.has(id)) continue;
+        json args = {{"id", id}, {"shape", to_string(grid.shape)}, {"depth", grid.depth},
                      {"launched", microseconds(grid.launched)}};
         if (grid.ended != grid_record::never) args["ended"] = microseconds(grid.ended);
         if (grid.processor != grid_record::none) args["processor"] = grid.processor;
@@ -120,14 +128,14 @@ void write_chrome_trace(std::ostream& out, const trace& t) {
         if (grid.parent != grid_record::none) args["parent"] = grid.parent;
         if (continues) args["continues"] = grid.continues;
         event({{"ph", "X"}, {"name", grid.kernel}, {"cat", continues ? "continuation" : "grid"}, {"pid", process},
-               {"tid", placed.of(grid.id)}, {"ts", microseconds(grid.begun)},
-               {"dur", microseconds(placed.end(grid.id) - grid.begun)}, {"args", args}});
+               {"tid", placed.of(id)}, {"ts", microseconds(grid.begun)},
+               {"dur", microseconds(placed.end(id) - grid.begun)}, {"args", args}});
         if (!has_launcher) continue;
         const char* const what = continues ? "then" : "launch";
-        event({{"ph", "s"}, {"name", what}, {"cat", what}, {"id", grid.id}, {"pid", process}, {"tid", from},
+        event({{"ph", "s"}, {"name", what}, {"cat", what}, {"id", id}, {"pid", process}, {"tid", from},
                {"ts", microseconds(std::min(grid.launched, grid.begun))}});
-        event({{"ph", "f"}, {"bp", "e"}, {"name", what}, {"cat", what}, {"id", grid.id}, {"pid", process},
-               {"tid", placed.of(grid.id)}, {"ts", microseconds(grid.begun)}});
+        event({{"ph", "f"}, {"bp", "e"}, {"name", what}, {"cat", what}, {"id", id}, {"pid", process},
+               {"tid", placed.of(id)}, {"ts", microseconds(grid.begun)}});
     }
     out << "\n]}\n";
 }

@@ -40,6 +40,9 @@ constexpr const char* endings = ".txt, .dynpar.json, .json, .dot or .html";
 json or_null(std::uint32_t number) { return number == grid_record::none ? json() : json(number); }
 json or_null(std::uint64_t time) { return time == grid_record::never ? json() : json(time); }
 
+// A name that is no UTF-8 is no JSON either: what is wrong in it becomes U+FFFD.
+std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
 std::array<unsigned, 8> numbers_of(const shape& s) {
     return {s.blocks.x, s.blocks.y, s.blocks.z, s.threads.x, s.threads.y, s.threads.z, s.shared_bytes, s.malleable};
 }
@@ -60,14 +63,14 @@ void save_trace(std::ostream& out, const trace& t) {
         if (new_shape) shapes.push_back(sizes);
         numbers.emplace_back(kernel->second, shape->second);
     }
-    out << "{\n\"format\": \"" << format_name << "\",\n\"version\": " << format_version << ",\n\"engine\": " << json(t.engine)
-        << ",\n\"device\": " << json(t.device) << ",\n\"nanoseconds\": " << t.nanoseconds << ",\n\"clock_error\": "
-        << t.clock_error << ",\n\"missing\": " << t.missing << ",\n\"kernels\": " << kernels << ",\n\"shapes\": " << shapes
-        << ",\n\"columns\": " << json(columns) << ",\n\"grids\": [\n";
+    out << "{\n\"format\": \"" << format_name << "\",\n\"version\": " << format_version << ",\n\"engine\": " << text_of(t.engine)
+        << ",\n\"device\": " << text_of(t.device) << ",\n\"nanoseconds\": " << t.nanoseconds << ",\n\"clock_error\": "
+        << t.clock_error << ",\n\"missing\": " << t.missing << ",\n\"kernels\": " << text_of(kernels) << ",\n\"shapes\": " << text_of(shapes)
+        << ",\n\"columns\": " << text_of(columns) << ",\n\"grids\": [\n";
     for (std::size_t i = 0; i < t.grids.size(); ++i) {
         const grid_record& g = t.grids[i];
-        out << json{or_null(g.parent), or_null(g.continues), or_null(g.stream), numbers[i].first, numbers[i].second, g.depth,
-                    to_string(g.status), or_null(g.processor), g.launched, or_null(g.begun), or_null(g.ended)}
+        out << text_of({or_null(g.parent), or_null(g.continues), or_null(g.stream), numbers[i].first, numbers[i].second, g.depth,
+                        to_string(g.status), or_null(g.processor), g.launched, or_null(g.begun), or_null(g.ended)})
             << (i + 1 == t.grids.size() ? "\n" : ",\n");
     }
     out << "]\n}\n";

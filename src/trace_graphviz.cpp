@@ -6,13 +6,14 @@
 #include <vector>
 
 #include <dynpar/detail/nesting_classes.hpp>
+#include <dynpar/detail/printable.hpp>
 
 namespace dynpar {
 namespace {
 
 std::string quoted(const std::string& text) {
     std::string result = "\"";
-    for (const char c : text) {
+    for (const char c : detail::printable(text)) {
         if (c == '"' || c == '\\') result += '\\';
         result += c;
     }

@@ -9,6 +9,8 @@
 #include <tuple>
 #include <utility>
 
+#include <dynpar/detail/printable.hpp>
+
 namespace dynpar {
 namespace {
 
@@ -129,9 +131,9 @@ std::vector<std::uint64_t> nested_ends(const trace& t) {
     for (std::size_t i = t.grids.size(); i-- > 0;) {
         const grid_record& grid = t.grids[i];
         if (!grid.ran() || grid.begun == grid_record::never) continue;
-        const std::uint64_t own = grid.ended != grid_record::never ? grid.ended : grid.begun;
+        const std::uint64_t own = grid.ended != grid_record::never ? std::max(grid.ended, grid.begun) : grid.begun;
         ends[i] = ends[i] == grid_record::never ? own : std::max(ends[i], own);
-        if (grid.parent < i) {
+        if (grid.parent < i && t.grids[grid.parent].ran() && t.grids[grid.parent].begun != grid_record::never) {
             std::uint64_t& above = ends[grid.parent];
             above = above == grid_record::never ? ends[i] : std::max(above, ends[i]);
         }
@@ -143,7 +145,7 @@ void print_statistics(std::ostream& out, const trace& t) {
     std::vector<std::vector<std::string>> rows = {{"kernel", "depth", "grids", "lost", "latency median", "p95", "max",
                                                    "duration median", "p95", "max", "total"}};
     for (const grid_statistics& s : statistics(t)) {
-        rows.push_back({s.kernel, std::to_string(s.depth), std::to_string(s.count), std::to_string(s.lost),
+        rows.push_back({detail::printable(s.kernel), std::to_string(s.depth), std::to_string(s.count), std::to_string(s.lost),
                         time_text(s.latency.median), time_text(s.latency.p95), time_text(s.latency.most),
                         time_text(s.duration.median), time_text(s.duration.p95), time_text(s.duration.most),
                         time_text(s.duration.total)});
@@ -202,7 +204,7 @@ void print_comparison(std::ostream& out, const trace& before, const trace& after
         << after.grids.size() << '\n';
     std::size_t unchanged = 0;
     for (const trace_difference& d : compare(before, after, threshold)) {
-        const std::string where = d.after.kernel + " at depth " + std::to_string(d.after.depth) + ": ";
+        const std::string where = detail::printable(d.after.kernel) + " at depth " + std::to_string(d.after.depth) + ": ";
         const auto grids = [](const grid_statistics& s) {
             return std::to_string(s.count) + (s.count == 1 ? " grid" : " grids") +
                    (s.lost != 0 ? ", " + std::to_string(s.lost) + " lost" : "");

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "detail/printable.hpp"
 #include "run_needs.hpp"
 #include "shape.hpp"
 #include "status.hpp"
@@ -75,8 +76,8 @@ inline std::string advice(const failure& f) { return f.note.empty() ? advice(f.s
 inline std::string describe(const failure& f) {
     const bool of_another = f.operation == operation::launch || f.operation == operation::then;
     std::string line = std::to_string(f.count) + " x " + to_string(f.operation) + (of_another ? " of " : " in ") +
-                       f.kernel + " " + to_string(f.shape) + " at depth " + std::to_string(f.depth) + ": " +
-                       to_string(f.status);
+                       detail::printable(f.kernel) + " " + to_string(f.shape) + " at depth " + std::to_string(f.depth) +
+                       ": " + to_string(f.status);
     if (f.cuda_code != 0) line += " (CUDA error " + std::to_string(f.cuda_code) + ")";
     return line;
 }

@@ -1,5 +1,6 @@
 // Traces written, saved, read back, summed up and compared: dynpar::trace, with traces of the host engine and made-up ones.
 #include <dynpar/chrome_trace.hpp>
+#include <dynpar/detail/printable.hpp>
 #include <dynpar/dynpar.hpp>
 #include <dynpar/graphviz.hpp>
 #include <dynpar/recommendation.hpp>
@@ -9,11 +10,13 @@
 #include <dynpar/trace_statistics.hpp>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 namespace {
 
@@ -88,6 +91,38 @@ std::string error_of(const std::string& text) {
         return e.what();
     }
     return "no error";
+}
+
+/// The slices of a trace in Chrome's format. Fails where two on one track overlap and neither lies inside the other, which the
+/// viewers do not show.
+std::size_t slices_in_order(const trace& t) {
+    std::ostringstream out;
+    dynpar::write_chrome_trace(out, t);
+    struct slice {
+        double begin, end;
+    };
+    std::map<int, std::vector<slice>> tracks;
+    std::size_t count = 0;
+    const nlohmann::json document = nlohmann::json::parse(out.str());
+    for (const nlohmann::json& event : document["traceEvents"]) {
+        if (event["ph"] != "X") continue;
+        CHECK(event["dur"].get<double>() >= 0);
+        // A long slice goes before a short one that begins with it.
+        tracks[event["tid"]].push_back({event["ts"], event["ts"].get<double>() + event["dur"].get<double>()});
+        ++count;
+    }
+    for (auto& [track, slices] : tracks) {
+        std::sort(slices.begin(), slices.end(), [](const slice& a, const slice& b) {
+            return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+        });
+        std::vector<slice> open;
+        for (const slice& s : slices) {
+            while (!open.empty() && open.back().end <= s.begin) open.pop_back();
+            CHECK((open.empty() || s.end <= open.back().end + 1e-9));
+            open.push_back(s);
+        }
+    }
+    return count;
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
@@ -284,6 +319,78 @@ TEST_CASE("graphviz: launches are solid, continuations dashed, and names may hol
     CHECK(text.find("[style=dashed];") != text.npos);
     CHECK(text.find("LOST: pending_launches_exceeded\", color=red, fontcolor=red];") != text.npos);
     CHECK(text.find("2 more grids were launched") != text.npos);
+}
+
+TEST_CASE("chrome: a child that begins before its parent has a track of its own") {
+    trace t;
+    add(t, grid(grid_record::none, "root", 0, 0, 50, 100));
+    add(t, grid(0, "early", 1, 0, 10, 70));
+    CHECK(slices_in_order(t) == 2);
+    add(t, grid(1, "later", 2, 0, 20, 60));
+    add(t, grid(0, "usual", 1, 0, 60, 90));
+    CHECK(slices_in_order(t) == 4);
+}
+
+TEST_CASE("writers: there is no trace that cannot be written") {
+    constexpr std::uint32_t none = grid_record::none;
+    trace t = small_trace();
+    t.grids[1].ended = 10;                    // before it began
+    add(t, grid(4, "of a lost one", 2, 0, 10, 20));
+    add(t, grid(7, "of itself", 2, 0, 10, 20));
+    add(t, grid(9, "of the next", 2, 0, 10, 20));
+    add(t, grid(8, "of the one before", 2, 0, 5, 30));
+    add(t, grid(1000000, "of nobody", 2, 0, 10, 20));
+    add(t, grid(none, "never began", 0, 0, grid_record::never, 20));
+    add(t, grid(11, "of one that never began", 1, 0, 10, 20));
+    add(t, grid(none, "at the end of time", 0, grid_record::never, grid_record::never - 1, grid_record::never - 1));
+    add(t, grid(none, "no \xff UTF-8 \xc3", 0, 0, 10, 20));
+    t.grids.back().continues = 14;
+    t.engine = "\xff";
+    for (std::size_t i = 0; i < t.grids.size(); i += 3) t.grids[i].id = none;
+    CHECK(slices_in_order(t) == 13);
+    for (const auto format : {dynpar::trace_format::tree, dynpar::trace_format::saved, dynpar::trace_format::dot, dynpar::trace_format::page}) {
+        if (format == dynpar::trace_format::page && !dynpar::has_trace_page()) continue;
+        std::ostringstream out;
+        dynpar::write_trace(out, t, format);
+        CHECK(!out.str().empty());
+    }
+    std::ostringstream out;
+    dynpar::print_statistics(out, t);
+    dynpar::print_comparison(out, t, small_trace());
+}
+
+TEST_CASE("names: control characters, and what is no UTF-8, are escaped wherever people read them") {
+    trace t;
+    add(t, grid(grid_record::none, "red \x1b[31m \xc2\x9b" "1m \x7f\n\xff grün", 0, 0, 0, 1));
+    const std::string shown = "red \\x1b[31m \\xc2\\x9b1m \\x7f\\x0a\\xff grün";
+    CHECK(tree(t) == shown + " <<<1, 32>>>\n");
+    std::ostringstream table;
+    dynpar::print_statistics(table, t);
+    CHECK(table.str().find("\n" + shown + " ") != std::string::npos);
+    std::ostringstream comparison;
+    dynpar::print_comparison(comparison, trace{}, t);
+    CHECK(comparison.str().find("added   " + shown + " at depth 0") != std::string::npos);
+    std::ostringstream dot;
+    dynpar::write_dot(dot, t);
+    CHECK(dot.str().find("red \\\\x1b[31m") != std::string::npos);
+    dynpar::failure f;
+    f.kernel = t.grids[0].kernel;
+    CHECK(dynpar::describe(f).find("launch of " + shown + " <<<") != std::string::npos);
+}
+
+TEST_CASE("printable: what is UTF-8 stays, what is none does not, and what is too long is cut between two characters") {
+    using dynpar::detail::printable;
+    for (const char* text : {"", "a b~", "\xc2\xa0", "grün", "└─ €", "\xed\x9f\xbf", "\xef\xbf\xbd", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
+        CHECK(printable(text) == text);
+    CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");
+    CHECK(printable("\xe0\x80\xaf") == "\\xe0\\x80\\xaf");
+    CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");
+    CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
+    CHECK(printable("€\xe2\x82") == "€\\xe2\\x82");
+    CHECK(printable(std::string("a\0b", 3)) == "a\\x00b");
+    CHECK(printable("abc", 3) == "abc");
+    CHECK(printable("abcd", 3) == "abc...");
+    CHECK(printable("ab€d", 3) == "ab€...");
 }
 
 TEST_CASE("recommendation: a limit for each thing that was needed, as TOML with notes and costs") {

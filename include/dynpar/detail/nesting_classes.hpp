@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../trace.hpp"
+#include "printable.hpp"
 
 namespace dynpar {
 namespace detail {
@@ -51,7 +52,8 @@ public:
         for (std::size_t i = grids_.size(); i-- > 0;) {
             members.clear();
             for (std::uint32_t b = first_below[i]; b != none; b = next_sibling[b]) members.push_back(class_of_[b]);
-            class_of_[i] = find_or_make(static_cast<std::uint32_t>(i), label_of(grids_[i]), in_groups(members));
+            const auto index = static_cast<std::uint32_t>(i);
+            class_of_[i] = find_or_make(index, label_of(index), in_groups(members));
         }
         roots_ = groups_of(roots);
         orphans_ = groups_of(orphans);
@@ -68,8 +70,8 @@ public:
 
     /// "then add_up <<<16, 256>>>".
     static std::string text_of(const grid_record& grid) {
-        std::string text =
-            (grid.continues != grid_record::none ? "then " : "") + grid.kernel + " " + to_string(grid.shape);
+        std::string text = grid.continues != grid_record::none ? "then " : "";
+        text += printable(grid.kernel) + " " + to_string(grid.shape);
         if (!grid.ran()) text += std::string("  LOST: ") + to_string(grid.status);
         return text;
     }
@@ -81,7 +83,8 @@ private:
 
     // Labels are found by hash, and compared: making the text of each of a million grids would take longer than all the
     // rest.
-    std::uint32_t label_of(const grid_record& grid) {
+    std::uint32_t label_of(std::uint32_t index) {
+        const grid_record& grid = grids_[index];
         std::size_t hash = std::hash<std::string_view>{}(grid.kernel);
         for (const unsigned size : {grid.shape.blocks.x, grid.shape.blocks.y, grid.shape.blocks.z, grid.shape.threads.x,
                                     grid.shape.threads.y, grid.shape.threads.z, grid.shape.shared_bytes})
@@ -94,8 +97,8 @@ private:
                 (other.continues != grid_record::none) == (grid.continues != grid_record::none))
                 return found->second;
         }
-        labels_.emplace(hash, grid.id);
-        return grid.id;
+        labels_.emplace(hash, index);
+        return index;
     }
 
     std::uint32_t find_or_make(std::uint32_t grid, std::uint32_t label, std::vector<group> below) {
