@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include <dynpar/chrome_trace.hpp>
+#include <dynpar/detail/printable.hpp>
 #include <dynpar/graphviz.hpp>
 #include <dynpar/trace_page.hpp>
 
@@ -22,6 +23,7 @@ namespace dynpar {
 namespace {
 
 using json = nlohmann::ordered_json;
+using detail::in_message;
 
 constexpr const char* format_name = "dynpar trace";
 constexpr unsigned format_version = 1;
@@ -35,6 +37,7 @@ constexpr std::array<status, 10> statuses = {
     status::pending_launches_exceeded, status::nesting_depth_exceeded, status::shared_memory_exceeded, status::out_of_memory,
     status::not_supported, status::launch_failed};
 
+constexpr const char* advice = "give a file written with the ending .dynpar.json";
 constexpr const char* endings = ".txt, .dynpar.json, .json, .dot or .html";
 
 json or_null(std::uint32_t number) { return number == grid_record::none ? json() : json(number); }
@@ -42,6 +45,9 @@ json or_null(std::uint64_t time) { return time == grid_record::never ? json() : 
 
 // A name that is no UTF-8 is no JSON either: what is wrong in it becomes U+FFFD.
 std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+// In a message.
+std::string shown(const json& value) { return in_message(text_of(value)); }
 
 std::array<unsigned, 8> numbers_of(const shape& s) {
     return {s.blocks.x, s.blocks.y, s.blocks.z, s.threads.x, s.threads.y, s.threads.z, s.shared_bytes, s.malleable};
@@ -83,7 +89,7 @@ public:
 
     trace read() const {
         if (!document_.is_object() || !document_.contains("format") || document_["format"] != format_name) {
-            fail(std::string("is no saved trace; give a file written with the ending .dynpar.json") +
+            fail(std::string("is no saved trace; ") + advice +
                  (document_.is_object() && document_.contains("traceEvents")
                       ? " (this is a trace for Chrome, which cannot be read back)"
                       : ""));
@@ -121,7 +127,7 @@ public:
             const auto field = [&](std::size_t column, std::uint64_t least_wrong) {
                 const json& value = row[column];
                 if (!value.is_number_unsigned() || value.get<std::uint64_t>() >= least_wrong) {
-                    fail(where + columns[column] + ": " + value.dump() + " is out of range");
+                    fail(where + columns[column] + ": " + shown(value) + " is out of range");
                 }
                 return value.get<std::uint64_t>();
             };
@@ -170,7 +176,7 @@ private:
     std::uint64_t number(const json& object, const char* key, std::uint64_t most) const {
         const json& value = member(object, key);
         if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most) {
-            fail(std::string(key) + ": " + value.dump() + " is out of range");
+            fail(std::string(key) + ": " + shown(value) + " is out of range");
         }
         return value;
     }
@@ -179,7 +185,7 @@ private:
         if (!sizes.is_array() || sizes.size() != n.size()) fail("shapes: holds what has not 8 numbers");
         for (std::size_t i = 0; i < n.size(); ++i) {
             if (!sizes[i].is_number_unsigned() || sizes[i].get<std::uint64_t>() > UINT32_MAX) {
-                fail("shapes: " + sizes[i].dump() + " is out of range");
+                fail("shapes: " + shown(sizes[i]) + " is out of range");
             }
             n[i] = sizes[i];
         }
@@ -191,7 +197,7 @@ private:
         for (const status s : statuses) {
             if (value == to_string(s)) return s;
         }
-        fail(where + "status: " + value.dump() + " is none of dynpar's");
+        fail(where + "status: " + shown(value) + " is none of dynpar's");
     }
 
     const json& document_;
@@ -211,12 +217,12 @@ trace_format format_of(const std::string& file) {
     if (ends_with(file, ".txt")) return trace_format::tree;
     if (ends_with(file, ".html")) {
         if (!has_trace_page()) {
-            throw trace_file_error(file + ": this build of dynpar writes no pages: d3 was not found when it was configured; install "
+            throw trace_file_error(in_message(file) + ": this build of dynpar writes no pages: d3 was not found when it was configured; install "
                                           "Debian's libjs-d3 and configure again, or give a name that ends with .json");
         }
         return trace_format::page;
     }
-    throw trace_file_error("\"" + file + "\": the ending tells no format; give a name that ends with " + endings);
+    throw trace_file_error("\"" + in_message(file) + "\": the ending tells no format; give a name that ends with " + endings);
 }
 
 void write_trace(std::ostream& out, const trace& t, trace_format format) {
@@ -243,13 +249,22 @@ void write_trace(const std::string& file, const trace& t) {
     }
 }
 
-trace read_trace(std::istream& in, const std::string& name) {
+trace read_trace(std::istream& in, const std::string& file) {
+    const std::string name = in_message(file);
+    // nlohmann's json is walked through by recursion, where it is compared and printed: a text of brackets alone would use up the
+    // stack. A saved trace nests two deep.
+    constexpr int deepest = 8;
+    const auto not_too_deep = [&](int depth, json::parse_event_t, const json&) {
+        if (depth > deepest) throw trace_file_error(name + ": is no saved trace: it nests deeper than one does; " + advice);
+        return true;
+    };
     json document;
     try {
-        document = json::parse(in);
+        document = json::parse(in, not_too_deep);
     } catch (const json::parse_error& e) {
-        throw trace_file_error(name + ": is no JSON (at byte " + std::to_string(e.byte) +
-                               "); give a file written with the ending .dynpar.json");
+        throw trace_file_error(name + ": is no JSON (at byte " + std::to_string(e.byte) + "); " + advice);
+    } catch (const std::ios_base::failure&) {
+        throw trace_file_error(name + ": reading it failed; check the file");
     }
     return reader(document, name).read();
 }
@@ -259,7 +274,7 @@ trace read_trace(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
     if (in) in.peek();  // a folder can be opened, and not read
     if (!in && !in.eof()) {
-        throw trace_file_error(file + ": cannot be read" + (errno != 0 ? std::string(" (") + std::strerror(errno) + ")" : "") +
+        throw trace_file_error(in_message(file) + ": cannot be read" + (errno != 0 ? std::string(" (") + std::strerror(errno) + ")" : "") +
                                "; give a saved trace");
     }
     return read_trace(in, file);

@@ -187,6 +187,31 @@ TEST_CASE("saved trace: a file that is none, or contradicts itself, is refused i
     CHECK(error_of(replaced(good, "[[1,1,1,32,1,1,0,0]]", "[[1,1,1,32]]")) == "t.dynpar.json: shapes: holds what has not 8 numbers");
 }
 
+TEST_CASE("saved trace: one that nests deep is refused, wherever the brackets stand") {
+    const std::string brackets = std::string(300000, '[') + std::string(300000, ']');
+    const std::string good = saved(small_trace());
+    const std::string refused = "t.dynpar.json: is no saved trace: it nests deeper than one does; give a file written with the ending .dynpar.json";
+    CHECK(error_of(brackets) == refused);
+    CHECK(error_of(std::string(300000, '[')) == refused);
+    CHECK(error_of(replaced(good, "\"version\": 1", "\"version\": " + brackets)) == refused);
+    CHECK(error_of(replaced(good, "[\"parent\"", "[" + brackets + ",\"parent\"")) == refused);
+    CHECK(error_of(replaced(good, "[null,null", "[" + brackets + ",null")) == refused);
+    std::string objects = "1";
+    for (int i = 0; i < 100000; ++i) objects = "{\"a\":" + objects;
+    CHECK(error_of(replaced(good, "\"missing\": 2", "\"missing\": " + objects)) == refused);
+}
+
+TEST_CASE("saved trace: what a message quotes of it is short, and one line") {
+    const std::string good = saved(small_trace());
+    const std::string error = error_of(replaced(good, "\"success\"", "\"" + std::string(1000000, 'a') + "\""));
+    CHECK(error.size() < 300);
+    CHECK(error.find("...") != std::string::npos);
+    CHECK(error_of(replaced(good, "\"success\"", "\"\x7f\"")) == "t.dynpar.json: grid 0: status: \"\\x7f\" is none of dynpar's");
+    std::istringstream nothing;
+    CHECK_THROWS_WITH_AS(dynpar::read_trace(nothing, "two\nlines"),
+                         "two\\x0alines: is no JSON (at byte 1); give a file written with the ending .dynpar.json", dynpar::trace_file_error);
+}
+
 TEST_CASE("saved trace: no kernels for a grid is refused") {
     const std::string good = saved(small_trace());
     const std::size_t begin = good.find("\"kernels\": [") + 12;
