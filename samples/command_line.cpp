@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cstdio>
 #include <deque>
-#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <new>
@@ -41,21 +40,6 @@ std::string numbered(const std::string& file, unsigned run) {
     if (file.size() > saved.size() && file.compare(file.size() - saved.size(), saved.size(), saved) == 0)
         ending = file.size() - saved.size();
     return file.substr(0, ending) + "-" + std::to_string(run) + file.substr(ending);
-}
-
-// Throws input_error where a trace could not be written there, as far as that shows beforehand.
-void check_trace_file(const std::string& file) {
-    namespace fs = std::filesystem;
-    try {
-        static_cast<void>(dynpar::format_of(file));
-    } catch (const dynpar::trace_file_error& e) {
-        throw input_error(std::string("--trace: ") + e.what());
-    }
-    const fs::path folder = fs::path(file).parent_path();
-    std::error_code error;
-    if (!folder.empty() && !fs::is_directory(folder, error))
-        throw input_error("--trace: " + file + ": there is no folder " + folder.string() + "; make it, or give another file");
-    if (fs::is_directory(file, error)) throw input_error("--trace: " + file + " is a folder; give a file");
 }
 
 std::string one_line(std::string text) {
@@ -237,7 +221,13 @@ std::optional<int> command_line::parse(int argc, const char* const* argv) {
         dynpar::config_sources sources;
         if (my.app.count("--config") != 0 && my.config_file.empty())
             throw input_error("--config: the name is empty; give a TOML file, or leave the option out");
-        if (my.app.count("--trace") != 0) check_trace_file(my.trace_file);
+        if (my.app.count("--trace") != 0) {
+            try {
+                dynpar::require_writable(my.trace_file);
+            } catch (const dynpar::trace_file_error& e) {
+                throw input_error(std::string("--trace: ") + e.what());
+            }
+        }
         if (my.app.count("--config") != 0) sources.file = my.config_file;
         for (const state::given_setting& given : my.settings)
             if (given.parsed->count() != 0) sources.command_line.emplace_back(given.option, given.text);

@@ -2,8 +2,10 @@
 #include <dynpar/trace_file.hpp>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -12,7 +14,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <dynpar/chrome_trace.hpp>
 #include <dynpar/detail/printable.hpp>
@@ -24,6 +29,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 using detail::in_message;
+namespace fs = std::filesystem;
 
 constexpr const char* format_name = "dynpar trace";
 constexpr unsigned format_version = 1;
@@ -204,6 +210,64 @@ private:
     std::string name_;
 };
 
+std::string because(int error) { return error != 0 ? std::string(" (") + std::strerror(error) + ")" : std::string(); }
+
+[[noreturn]] void fail_to_write(const std::string& file, int error) {
+    throw trace_file_error(in_message(file) + ": cannot be written" + because(error) +
+                           "; give a file in a folder that exists, may be written to, and has room");
+}
+
+// An empty file beside the one that it is to replace, under whose name it comes when it is whole; until then it is deleted with
+// this object.
+class new_file {
+public:
+    // Throws `trace_file_error` that names `file`.
+    explicit new_file(const std::string& file) : place_(file) {
+        // Through a link, so that it stays one.
+        std::error_code error;
+        const fs::path target = fs::canonical(file, error);
+        if (!error) place_ = target;
+        // A short name: with the other's in it, it could be longer than a name may be.
+        static std::atomic<unsigned> count{0};
+        for (int descriptor = -1; descriptor < 0;) {
+            beside_ = place_.parent_path() / (".dynpar-" + std::to_string(getpid()) + "-" + std::to_string(count++));
+            descriptor = open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+            if (descriptor >= 0) {
+                close(descriptor);
+            } else if (errno != EEXIST) {
+                fail_to_write(file, errno);
+            }
+        }
+    }
+    ~new_file() {
+        if (!beside_.empty()) unlink(beside_.c_str());
+    }
+    new_file(const new_file&) = delete;
+    new_file& operator=(const new_file&) = delete;
+
+    const fs::path& path() const { return beside_; }
+
+    // False, with errno, if that fails.
+    bool replace() {
+        struct stat old {};
+        if (stat(place_.c_str(), &old) == 0) static_cast<void>(chmod(beside_.c_str(), old.st_mode & 07777));
+        if (rename(beside_.c_str(), place_.c_str()) != 0) return false;
+        beside_.clear();
+        return true;
+    }
+
+private:
+    fs::path place_;
+    fs::path beside_;
+};
+
+// Whether there is something of that name which is no file that could be replaced: a pipe, a terminal.
+bool is_special(const std::string& file) {
+    std::error_code error;
+    const fs::file_status status = fs::status(file, error);
+    return fs::exists(status) && !fs::is_regular_file(status);
+}
+
 bool ends_with(const std::string& text, const std::string& ending) {
     return text.size() > ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
 }
@@ -225,6 +289,22 @@ trace_format format_of(const std::string& file) {
     throw trace_file_error("\"" + in_message(file) + "\": the ending tells no format; give a name that ends with " + endings);
 }
 
+void require_writable(const std::string& file) {
+    static_cast<void>(format_of(file));
+    const std::string name = in_message(file);
+    std::error_code error;
+    if (fs::is_directory(file, error)) throw trace_file_error(name + " is a folder; give a file");
+    const fs::path folder = fs::path(file).parent_path();
+    if (!folder.empty() && !fs::is_directory(folder, error)) {
+        throw trace_file_error(name + ": there is no folder " + in_message(folder.string()) + "; make it, or give another file");
+    }
+    if (is_special(file)) {
+        if (access(file.c_str(), W_OK) != 0) fail_to_write(file, errno);
+    } else {
+        const new_file tried(file);  // what a folder lets one do is seen for certain only by doing it
+    }
+}
+
 void write_trace(std::ostream& out, const trace& t, trace_format format) {
     switch (format) {
         case trace_format::tree: print_tree(out, t); break;
@@ -237,16 +317,22 @@ void write_trace(std::ostream& out, const trace& t, trace_format format) {
 
 void write_trace(const std::string& file, const trace& t) {
     const trace_format format = format_of(file);
-    errno = 0;
-    std::ofstream out(file, std::ios::binary | std::ios::trunc);
-    if (out) {
-        write_trace(out, t, format);
-        out.flush();
+    const auto write_to = [&](const std::string& name) {
+        errno = 0;
+        std::ofstream out(name, std::ios::binary | std::ios::trunc);
+        if (out) {
+            write_trace(out, t, format);
+            out.close();
+        }
+        if (!out) fail_to_write(file, errno);
+    };
+    if (is_special(file)) {
+        write_to(file);
+        return;
     }
-    if (!out) {
-        throw trace_file_error(file + ": cannot be written" + (errno != 0 ? std::string(" (") + std::strerror(errno) + ")" : "") +
-                               "; give a file in a folder that exists and where there is room");
-    }
+    new_file whole(file);
+    write_to(whole.path().string());
+    if (!whole.replace()) fail_to_write(file, errno);
 }
 
 trace read_trace(std::istream& in, const std::string& file) {
@@ -274,8 +360,7 @@ trace read_trace(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
     if (in) in.peek();  // a folder can be opened, and not read
     if (!in && !in.eof()) {
-        throw trace_file_error(in_message(file) + ": cannot be read" + (errno != 0 ? std::string(" (") + std::strerror(errno) + ")" : "") +
-                               "; give a saved trace");
+        throw trace_file_error(in_message(file) + ": cannot be read" + because(errno) + "; give a saved trace");
     }
     return read_trace(in, file);
 }

@@ -31,7 +31,13 @@ trace_format format_of(const std::string& file);
 /// Writes the trace. Needs the target `dynpar::trace`.
 void write_trace(std::ostream& out, const trace& t, trace_format format);
 
-/// Writes the trace to a file, in the format that its name tells. Throws `trace_file_error`. Needs the target `dynpar::trace`.
+/// Throws `trace_file_error` where no trace can be written to that file, as far as that shows before: a name that tells no format, a
+/// folder that does not exist or in which no file can be made. For what takes long before it writes. Needs the target
+/// `dynpar::trace`.
+void require_writable(const std::string& file);
+
+/// Writes the trace to a file, in the format that its name tells. A file of that name is replaced when the new one is whole, and
+/// stays as it was where that fails. Throws `trace_file_error`. Needs the target `dynpar::trace`.
 void write_trace(const std::string& file, const trace& t);
 
 /// Reads a saved trace. `name` is for messages. Throws `trace_file_error` for what is no saved trace, or one that contradicts

@@ -10,6 +10,11 @@
 #include <dynpar/trace_statistics.hpp>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
@@ -17,6 +22,7 @@
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 namespace {
 
@@ -123,6 +129,51 @@ std::size_t slices_in_order(const trace& t) {
         }
     }
     return count;
+}
+
+/// A folder that is deleted with what is in it.
+class empty_folder {
+public:
+    empty_folder() : name_((std::filesystem::temp_directory_path() / "dynpar-trace-XXXXXX").string()) {
+        REQUIRE(mkdtemp(name_.data()) != nullptr);
+    }
+    ~empty_folder() { std::filesystem::remove_all(name_); }
+    empty_folder(const empty_folder&) = delete;
+    empty_folder& operator=(const empty_folder&) = delete;
+
+    std::string path(const std::string& name) const { return name_ + "/" + name; }
+    std::ptrdiff_t entries() const {
+        return std::distance(std::filesystem::directory_iterator(name_), std::filesystem::directory_iterator());
+    }
+
+private:
+    std::string name_;
+};
+
+/// As long as it lives, no file of this process can grow larger: a full disk that needs no disk.
+class file_size_limit {
+public:
+    explicit file_size_limit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+        REQUIRE(getrlimit(RLIMIT_FSIZE, &before_) == 0);
+        const rlimit limit{bytes, before_.rlim_max};
+        REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    }
+    ~file_size_limit() {
+        setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, handler_);
+    }
+    file_size_limit(const file_size_limit&) = delete;
+    file_size_limit& operator=(const file_size_limit&) = delete;
+
+private:
+    void (*handler_)(int);
+    rlimit before_{};
+};
+
+std::string text_of(const std::string& file) {
+    std::ostringstream text;
+    text << std::ifstream(file, std::ios::binary).rdbuf();
+    return text.str();
 }
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
@@ -239,6 +290,82 @@ TEST_CASE("formats: the file's name tells, and a name that tells none is refused
     CHECK_THROWS_AS(dynpar::write_trace("no/such/folder/t.dot", trace{}), dynpar::trace_file_error);
     CHECK_THROWS_AS(dynpar::read_trace(std::string("no-such.dynpar.json")), dynpar::trace_file_error);
     CHECK_THROWS_AS(dynpar::read_trace(std::string("/")), dynpar::trace_file_error);
+}
+
+TEST_CASE("files: one that cannot be written whole leaves the earlier one as it was, and nothing else") {
+    const empty_folder folder;
+    const std::string file = folder.path("run.dynpar.json");
+    dynpar::write_trace(file, small_trace());
+    trace large = small_trace();
+    large.device = std::string(1 << 20, 'x');
+    {
+        const file_size_limit limit(4096);
+        CHECK_THROWS_WITH_AS(dynpar::write_trace(file, large),
+                             (file + ": cannot be written (File too large); give a file in a folder that exists, may be written to, and has "
+                                     "room").c_str(),
+                             dynpar::trace_file_error);
+    }
+    CHECK(text_of(file) == saved(small_trace()));
+    CHECK(folder.entries() == 1);
+    dynpar::write_trace(file, large);
+    CHECK(text_of(file) == saved(large));
+    CHECK(folder.entries() == 1);
+}
+
+TEST_CASE("files: what is replaced keeps its permissions, and a link stays one") {
+    namespace fs = std::filesystem;
+    const empty_folder folder;
+    const std::string file = folder.path("run.dynpar.json");
+    const std::string link = folder.path("link.dynpar.json");
+    dynpar::write_trace(file, trace{});
+    fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+    fs::create_symlink("run.dynpar.json", link);
+    dynpar::write_trace(link, small_trace());
+    CHECK(fs::is_symlink(link));
+    CHECK(text_of(file) == saved(small_trace()));
+    CHECK(fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+    CHECK(folder.entries() == 2);
+}
+
+TEST_CASE("files: to a device a trace is written, and what fails there is said") {
+    const empty_folder folder;
+    const std::string nothing = folder.path("nothing.dot");
+    const std::string full = folder.path("full.dot");
+    std::filesystem::create_symlink("/dev/null", nothing);
+    std::filesystem::create_symlink("/dev/full", full);
+    dynpar::require_writable(nothing);
+    dynpar::write_trace(nothing, small_trace());
+    CHECK(std::filesystem::is_symlink(nothing));
+    CHECK_THROWS_WITH_AS(dynpar::write_trace(full, small_trace()),
+                         (full + ": cannot be written (No space left on device); give a file in a folder that exists, may be written to, "
+                                 "and has room").c_str(),
+                         dynpar::trace_file_error);
+}
+
+TEST_CASE("files: whether one can be written is found before, and nothing is left of the attempt") {
+    const empty_folder folder;
+    const std::string file = folder.path("run.txt");
+    const auto refusal = [](const std::string& name) {
+        try {
+            dynpar::require_writable(name);
+        } catch (const dynpar::trace_file_error& e) {
+            return std::string(e.what());
+        }
+        return std::string("none");
+    };
+    CHECK(refusal(file) == "none");
+    CHECK(folder.entries() == 0);
+    std::ofstream(file) << "what was there";
+    CHECK(refusal(file) == "none");
+    CHECK(text_of(file) == "what was there");
+    CHECK(folder.entries() == 1);
+    CHECK(refusal(folder.path("run.bmp")).find("the ending tells no format") != std::string::npos);
+    CHECK(refusal(folder.path("none/run.txt")) ==
+          folder.path("none/run.txt") + ": there is no folder " + folder.path("none") + "; make it, or give another file");
+    std::filesystem::create_directory(folder.path("folder.txt"));
+    CHECK(refusal(folder.path("folder.txt")) == folder.path("folder.txt") + " is a folder; give a file");
+    // Nobody can make a file there, not even root.
+    CHECK(refusal("/proc/self/run.txt").rfind("/proc/self/run.txt: cannot be written (", 0) == 0);
 }
 
 TEST_CASE("tree: continuations, lost launches, grids without a parent, and what found no room") {
