@@ -246,7 +246,7 @@ struct many_continuations {
     }
 };
 
-TEST_CASE("C7: launches over the pending limit are refused, counted and named, and the engine goes on") {
+TEST_CASE("C7: launches over the pending limit are refused, counted and named, and the engine stays usable") {
     dynpar::limits limits;
     limits.pending_launches = 1024;
     constexpr unsigned count = many(4000);

@@ -1,4 +1,4 @@
-// What a thread knows of its place; barriers; memory of the block.
+// Contract rows C14 to C17: shared memory, position, barriers, width.
 #include "engine_under_test.hpp"
 
 #include <set>
@@ -31,7 +31,7 @@ struct write_place {
     }
 };
 
-TEST_CASE("every thread of every block runs once and knows its place") {
+TEST_CASE("C15: every thread of every block runs once and knows its place") {
     auto engine = make_engine();
     const dynpar::shape s({3, 2, 2}, {4, 3, 2});
     auto places = filled(engine, 12 * 24, place{99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99});
@@ -59,7 +59,7 @@ struct launch_write_place {
     }
 };
 
-TEST_CASE("a child has the shape that it was launched with") {
+TEST_CASE("C15: a child has the shape that it was launched with") {
     auto engine = make_engine();
     auto places = filled(engine, 60, place{});
     engine.run(launch_write_place{}, dynpar::shape(1, 3), places.data());
@@ -89,7 +89,7 @@ struct rotate {
     }
 };
 
-TEST_CASE("a barrier holds every thread of the block until all have come, for any number of threads") {
+TEST_CASE("C16: a barrier holds every thread of the block until all have come, for any number of threads") {
     auto engine = make_engine();
     for (unsigned threads : {1u, 2u, 8u, 31u, 32u, 33u, 48u, 64u, 100u, 256u, 512u, 1024u}) {
         if (threads > widest_block) continue;
@@ -104,7 +104,7 @@ TEST_CASE("a barrier holds every thread of the block until all have come, for an
     }
 }
 
-// As in the seeds' recursive reduction: some threads return, the others go on meeting at barriers.
+// As in the recursive reductions: some threads return, and the others keep meeting at barriers.
 struct early_return {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned stays, unsigned* out) const {
@@ -121,7 +121,7 @@ struct early_return {
     }
 };
 
-TEST_CASE("threads that have returned take no part in barriers") {
+TEST_CASE("C16: threads that have returned take no part in barriers") {
     auto engine = make_engine();
     for (unsigned stays : {1u, 5u, 16u, 32u, 40u, 64u, 95u}) {
         CAPTURE(stays);
@@ -229,7 +229,7 @@ struct stride_sum {
     }
 };
 
-TEST_CASE("a malleable kernel runs with one to at most as many threads as its shape says") {
+TEST_CASE("C17: a malleable kernel runs with one to at most as many threads as its shape says") {
     auto engine = make_engine();
     const auto values = filled(engine, 1000, 3u);
     auto sum = filled(engine, 1, 0u), width = filled(engine, 1, 0u);

@@ -99,7 +99,7 @@ struct two_streams_one_event {
     }
 };
 
-TEST_CASE("C5: a stream that waits for an event goes on after the work recorded before it") {
+TEST_CASE("C5: a stream that waits for an event continues after the work recorded before it") {
     auto engine = make_engine();
     for (int repeat = 0; repeat < 10; ++repeat) {
         auto list = filled(engine, 16, 0u);

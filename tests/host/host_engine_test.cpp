@@ -75,7 +75,7 @@ struct half_sync_half_wait {
     }
 };
 
-TEST_CASE("a deadlock is reported with what waits for what, threads are unwound, and the engine goes on") {
+TEST_CASE("a deadlock is reported with what waits for what, threads are unwound, and the engine stays usable") {
     host_engine engine;
     int destroyed = 0;
     std::string message;
@@ -139,7 +139,7 @@ struct parent_of_thrower {
     }
 };
 
-TEST_CASE("an exception in a nested kernel reaches the caller, whatever it is, and the engine goes on") {
+TEST_CASE("an exception in a nested kernel reaches the caller, whatever it is, and the engine stays usable") {
     host_engine engine;
     for (int repeat = 0; repeat < 2; ++repeat) {
         std::string message;
@@ -300,7 +300,7 @@ TEST_CASE("memory that was a stack of an engine's threads is anybody's when the 
     }
 }
 
-TEST_CASE("a stack that cannot be had is an error with advice, and the engine goes on") {
+TEST_CASE("a stack that cannot be had is an error with advice, and the engine stays usable") {
     host_options options;
     options.fiber_stack_bytes = std::size_t{1} << 45;  // 32 TiB: the address space has room for a few
     host_engine engine(options);
