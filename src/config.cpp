@@ -11,6 +11,8 @@
 #include <toml++/toml.h>
 #include <unistd.h>
 
+#include "dynpar/detail/printable.hpp"
+
 namespace dynpar {
 namespace {
 
@@ -29,18 +31,9 @@ constexpr unit units[] = {{"TiB", tib}, {"GiB", gib}, {"MiB", mib}, {"KiB", kib}
 
 constexpr const char* environment_prefix = "DYNPAR_";
 
-// Text from outside inside a message or a comment: one line, and not endless.
-std::string shown(std::string_view text) {
-    constexpr std::size_t longest = 200;
-    std::string result;
-    for (const char c : text.substr(0, longest)) {
-        const bool control = static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-        result += control ? '?' : c;
-    }
-    return text.size() > longest ? result + "..." : result;
-}
+using detail::in_message;
 
-std::string in_quotes(std::string_view text) { return "\"" + shown(text) + "\""; }
+std::string in_quotes(std::string_view text) { return "\"" + in_message(text) + "\""; }
 
 // "a, b or c"
 std::string any_of(const std::vector<std::string>& words) {
@@ -122,7 +115,7 @@ reading read_bytes(std::string_view text, std::uint64_t& bytes) {
 }
 
 [[noreturn]] void fail_out_of_range(const setting& s, const std::string& where, const std::string& value) {
-    throw config_error(where + ": " + shown(value) + " is out of range; give " + s.accepted());
+    throw config_error(where + ": " + in_message(value) + " is out of range; give " + s.accepted());
 }
 
 void check_range(const setting& s, const std::string& where, const std::string& text, std::uint64_t number) {
@@ -169,16 +162,28 @@ bool is_table(std::string_view name) {
 }
 
 std::string read_all(const std::filesystem::path& file) {
-    const std::string name = shown(file.string());
-    std::error_code ignored;
-    if (std::filesystem::is_directory(file, ignored)) throw config_error(name + ": is a directory; give a TOML file");
+    // A table in a table needs two bytes of the file, and toml++ a piece of the stack for each, 500 bytes with sanitizers:
+    // the stack has room for so many. A file with every setting takes a twentieth of it.
+    constexpr std::size_t most_bytes = 16 * kib;
+    const std::string name = in_message(file.string());
+    std::error_code error;
+    const std::filesystem::file_status status = std::filesystem::status(file, error);
+    if (std::filesystem::is_directory(status)) throw config_error(name + ": is a directory; give a TOML file");
+    // A pipe that nobody writes to would keep the program waiting, and a device may never end.
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+        throw config_error(name + ": is a device or a pipe; give a TOML file");
+    errno = 0;
     std::ifstream in(file, std::ios::binary);
-    if (!in) {
-        const std::string reason = std::generic_category().message(errno);
-        throw config_error(name + ": cannot be read (" + reason + "); give a TOML file that exists and is readable");
+    std::string text(most_bytes + 1, '\0');
+    if (in) in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    if (!in.eof() && !in.good()) {
+        const std::string reason = errno != 0 ? " (" + std::generic_category().message(errno) + ")" : "";
+        throw config_error(name + ": cannot be read" + reason + "; give a TOML file that exists and is readable");
     }
-    std::string text{std::istreambuf_iterator<char>(in), {}};
-    if (in.bad()) throw config_error(name + ": reading failed; check the file");
+    text.resize(static_cast<std::size_t>(in.gcount()));
+    if (text.size() > most_bytes)
+        throw config_error(name + ": has more than " + bytes_text(most_bytes) +
+                           "; give a TOML file with dynpar's settings");
     return text;
 }
 
@@ -286,7 +291,7 @@ config config::load(const config_sources& sources) {
 
 void config::read_file(const std::filesystem::path& file) {
     const std::string text = read_all(file);
-    const std::string file_name = shown(file.string());
+    const std::string file_name = in_message(file.string());
     const auto place = [&](const toml::source_region& region) {
         return file_name + ":" + std::to_string(region.begin.line);
     };
@@ -296,7 +301,7 @@ void config::read_file(const std::filesystem::path& file) {
         root = toml::parse(text, file_name);
     } catch (const toml::parse_error& e) {
         throw config_error(place(e.source()) + ": not valid TOML at column " + std::to_string(e.source().begin.column) +
-                           ": " + shown(e.description()));
+                           ": " + in_message(e.description()));
     }
 
     const auto read_table = [&](const toml::table& keys, const std::string& table, const auto& again) -> void {
@@ -345,7 +350,7 @@ void config::read_environment(const std::vector<std::string>& environment) {
             std::find_if(all.begin(), all.end(), [&](const setting& s) { return s.environment() == name; });
         if (row == all.end()) {
             const setting* meant = nearest(name, [](const setting& s) { return s.environment(); });
-            warnings_.push_back("environment " + shown(name) + ": dynpar has no such setting and ignores it" +
+            warnings_.push_back("environment " + in_message(name) + ": dynpar has no such setting and ignores it" +
                                 (meant != nullptr ? "; did you mean " + meant->environment() + "?" : ""));
             continue;
         }
@@ -365,7 +370,7 @@ void config::read_command_line(const std::vector<std::pair<std::string, std::str
                                       [&, &option = option](const setting& s) { return s.option() == option; });
         if (row == all.end()) {
             const setting* meant = nearest(option, [](const setting& s) { return s.option(); });
-            throw config_error("command line: unknown option " + shown(option) +
+            throw config_error("command line: unknown option " + in_message(option) +
                                (meant != nullptr ? "; did you mean " + meant->option() + "?" : "; see --help"));
         }
         value v;

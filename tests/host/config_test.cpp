@@ -3,6 +3,7 @@
 #include <dynpar/config.hpp>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace {
@@ -232,10 +234,10 @@ TEST_CASE("config: a strange file name cannot break the lines of print or of an 
     config_sources sources = only({});
     sources.file = "two\nlines.toml";
     write_file("two\nlines.toml", "trace_grids = 1\n");
-    CHECK(config::load(sources).origin("trace_grids") == "two?lines.toml:1");
+    CHECK(config::load(sources).origin("trace_grids") == "two\\x0alines.toml:1");
     write_file("two\nlines.toml", "trace_grids = -1\n");
     CHECK(error_of(sources) ==
-          "two?lines.toml:1: trace_grids: -1 is out of range; give an integer from 0 to 268435456");
+          "two\\x0alines.toml:1: trace_grids: -1 is out of range; give an integer from 0 to 268435456");
 }
 
 TEST_CASE("config: the least and the greatest value of every range is allowed, the next is refused") {
@@ -271,6 +273,59 @@ TEST_CASE("config: a file that is named must exist and be readable") {
         CHECK(error_of(sources) ==
               "secret.toml: cannot be read (Permission denied); give a TOML file that exists and is readable");
     }
+}
+
+TEST_CASE("config: what is no regular file is refused before it is opened") {
+    const temporary_directory here;
+    REQUIRE(mkfifo("pipe.toml", 0600) == 0);
+    config_sources sources = only({});
+    sources.file = "pipe.toml";  // nobody writes to it: to open it would take for ever
+    CHECK(error_of(sources) == "pipe.toml: is a device or a pipe; give a TOML file");
+    sources.file = "/dev/zero";
+    CHECK(error_of(sources) == "/dev/zero: is a device or a pipe; give a TOML file");
+    std::filesystem::create_symlink("pipe.toml", "dynpar.toml");
+    CHECK(error_of(only({})) == "dynpar.toml: is a device or a pipe; give a TOML file");
+}
+
+TEST_CASE("config: a file that can be opened and not read is an error") {
+    config_sources sources = only({});
+    sources.file = "/proc/self/mem";
+    CHECK(error_of(sources) ==
+          "/proc/self/mem: cannot be read (Input/output error); give a TOML file that exists and is readable");
+}
+
+TEST_CASE("config: a file is read up to 16 KiB, and refused if it has more") {
+    const std::string setting = "trace_grids = 7\n";
+    const std::string comment = "#" + std::string(16 * 1024 - setting.size() - 2, 'x') + "\n";
+    CHECK(error_of_file(comment + setting) == "no error");
+    CHECK(error_of_file(comment + setting + "\n") ==
+          "dynpar.toml: has more than 16 KiB; give a TOML file with dynpar's settings");
+}
+
+TEST_CASE("config: however deep tables nest, there is a message") {
+    const auto repeated = [](const char* text, std::size_t count) {
+        std::string result;
+        for (std::size_t i = 0; i < count; ++i) result += text;
+        return result;
+    };
+    CHECK(error_of_file(repeated("a.", 8180) + "a = 1\n").rfind("dynpar.toml:1: unknown key \"a\"", 0) == 0);
+    CHECK(error_of_file("[" + repeated("a.", 8180) + "a]\n").rfind("dynpar.toml:1: unknown key \"a\"", 0) == 0);
+    for (const char* text : {"a.", "[", "a={", "[[", "{"})
+        CHECK(error_of_file("x = " + repeated(text, 16000 / std::strlen(text))).rfind("dynpar.toml:1: ", 0) == 0);
+    CHECK(error_of_file(repeated("a.", 500000) + "a = 1\n").rfind("dynpar.toml: has more than 16 KiB", 0) == 0);
+}
+
+TEST_CASE("config: what an error quotes is short, and one line") {
+    const std::string long_text(16000, 'k');
+    for (const std::string& error :
+         {error_of_file(long_text + " = 1\n"), error_of_file("[limits]\n" + long_text + " = 1\n"),
+          error_of_file("engine = '" + long_text + "'\n"), error_of_file("'" + long_text),
+          error_of_variable("DYNPAR_ENGINE=" + long_text), error_of(only({}, {{"--engine", long_text}})),
+          error_of(only({}, {{"--" + long_text, "1"}}))}) {
+        CHECK(error != "no error");
+        CHECK(error.size() < 500);
+    }
+    CHECK(error_of_file("\"\\u001b[2J\" = 1\n").rfind("dynpar.toml:1: unknown key \"\\x1b[2J\"; known are ", 0) == 0);
 }
 
 TEST_CASE("config: a dynpar.toml that is there and cannot be read is an error, not passed over") {
