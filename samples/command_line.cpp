@@ -1,8 +1,10 @@
 #include "command_line.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <iostream>
@@ -12,6 +14,7 @@
 #include <utility>
 
 #include <CLI/CLI.hpp>
+#include <dynpar/detail/printable.hpp>
 #include <dynpar/log.hpp>
 #include <dynpar/recommendation.hpp>
 #include <dynpar/trace.hpp>
@@ -42,10 +45,11 @@ std::string numbered(const std::string& file, unsigned run) {
     return file.substr(0, ending) + "-" + std::to_string(run) + file.substr(ending);
 }
 
+using dynpar::detail::in_message;
+
 std::string one_line(std::string text) {
-    for (char& c : text)
-        if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-    return text;
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return dynpar::detail::printable(text);
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -100,14 +104,40 @@ struct command_line::state {
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
             const bool all_read = end == text.data() + text.size();
             if (!all_read || error == std::errc::invalid_argument)
-                throw input_error(option + ": \"" + text + "\" is no integer; give " + accepted);
+                throw input_error(option + ": \"" + in_message(text) + "\" is no integer; give " + accepted);
             if (error == std::errc::result_out_of_range || value < least || value > most)
-                throw input_error(option + ": " + text + " is out of range; give " + accepted);
+                throw input_error(option + ": " + in_message(text) + " is out of range; give " + accepted);
             set(value);
             return true;
         };
         app.add_option(option, read, wrapped(meaning + "; give " + accepted + " (not given: " + not_given + ")"))
             ->type_name("COUNT");
+    }
+
+    // After something was printed: what was buffered is written, and where that fails, now or before, the sample shall not go on
+    // as if somebody had read it.
+    void require_output() const {
+        out.flush();
+        const bool failed_before = &out == &std::cout && std::ferror(stdout) != 0;  // what kernels print goes to stdout itself
+        if (out && !failed_before) return;
+        const std::string reason = errno != 0 ? std::string(" (") + std::strerror(errno) + ")" : "";
+        throw output_error("standard output cannot be written" + reason + "; send it to where there is room");
+    }
+
+    void print(const std::string& text) const {
+        errno = 0;
+        out << text;
+        require_output();
+    }
+
+    int print_and_end(const std::string& text) const {
+        try {
+            print(text);
+            return success;
+        } catch (const output_error& e) {
+            err << name << ": " << e.what() << std::endl;
+            return failed;
+        }
     }
 
     int refuse(const std::string& what) const {
@@ -132,6 +162,7 @@ struct command_line::state {
     // Of the runs so far.
     unsigned runs = 0;
     bool all_well = true;
+    bool all_traces_written = true;
     std::string engine;
     dynpar::run_needs needs;
     std::uint64_t missing = 0;
@@ -193,7 +224,7 @@ void command_line::add_choice(const std::string& name, std::string& variable, co
     const auto read = [&variable, choices, name, accepted](const CLI::results_t& texts) {
         const std::string& text = texts.front();
         if (std::find(choices.begin(), choices.end(), text) == choices.end())
-            throw input_error(name + ": \"" + text + "\" is unknown; give " + accepted);
+            throw input_error(name + ": \"" + in_message(text) + "\" is unknown; give " + accepted);
         variable = text;
         return true;
     };
@@ -214,7 +245,7 @@ std::optional<int> command_line::parse(int argc, const char* const* argv) {
             const std::string argument = argv[i];
             const std::string option = argument.substr(0, argument.find('='));
             if (option != argument && std::find(my.flags.begin(), my.flags.end(), option) != my.flags.end())
-                throw input_error(option + " takes no value; leave out " + argument.substr(option.size()));
+                throw input_error(option + " takes no value; leave out " + in_message(argument.substr(option.size())));
         }
         my.app.parse(argc, argv);
 
@@ -233,17 +264,16 @@ std::optional<int> command_line::parse(int argc, const char* const* argv) {
             if (given.parsed->count() != 0) sources.command_line.emplace_back(given.option, given.text);
         my.config = dynpar::config::load(sources);
     } catch (const CLI::CallForHelp&) {
-        my.out << my.app.help() << std::endl;
-        return success;
+        return my.print_and_end(my.app.help() + "\n");
     } catch (const CLI::ExtrasError&) {
         const std::vector<std::string> extras = my.app.remaining();
-        return my.refuse("unknown argument " + (extras.empty() ? std::string() : extras.front()) + "; see " + my.name +
+        return my.refuse("unknown argument " + (extras.empty() ? std::string() : in_message(extras.front())) + "; see " + my.name +
                          " --help");
     } catch (const CLI::ArgumentMismatch& e) {  // of options that take one value each: it is missing
         const std::string message = e.what();
-        return my.refuse(message.substr(0, message.find(':')) + " needs a value; see " + my.name + " --help");
+        return my.refuse(in_message(message.substr(0, message.find(':'))) + " needs a value; see " + my.name + " --help");
     } catch (const CLI::ParseError& e) {
-        return my.refuse(std::string(e.what()) + "; see " + my.name + " --help");
+        return my.refuse(in_message(e.what()) + "; see " + my.name + " --help");
     } catch (const input_error& e) {
         return my.refuse(e.what());
     } catch (const dynpar::config_error& e) {
@@ -251,10 +281,7 @@ std::optional<int> command_line::parse(int argc, const char* const* argv) {
     }
     dynpar::log::set_level(my.config.log_level());
     for (const std::string& warning : my.config.warnings()) dynpar::log::warn(warning);
-    if (my.print_config) {
-        my.out << my.config.print() << std::flush;
-        return success;
-    }
+    if (my.print_config) return my.print_and_end(my.config.print());
     return std::nullopt;
 }
 
@@ -297,7 +324,13 @@ void command_line::observe(const dynpar::report& report) const {
     }
     if (my.trace_file.empty() || my.runs > most_trace_files) return;
     const std::string file = numbered(my.trace_file, my.runs);
-    dynpar::write_trace(file, report.trace);
+    try {
+        dynpar::write_trace(file, report.trace);
+    } catch (const dynpar::trace_file_error& e) {
+        my.all_traces_written = false;
+        my.err << my.name << ": --trace: " << e.what() << std::endl;
+        return;
+    }
     if (report.trace.missing != 0)
         my.err << my.name << ": " << file << ": the trace had no room for " << report.trace.missing << " of "
                << report.trace.missing + report.trace.grids.size() << " grids; give --trace-grids "
@@ -310,16 +343,19 @@ void command_line::show_tree(const dynpar::report& report) const {
     if (!state_->tree) return;
     std::ostringstream text;
     dynpar::print_tree(text, report.trace);
-    state_->out << text.str();
+    state_->print(text.str());
     const auto kept = std::find(state_->trees.begin(), state_->trees.end(), text.str());
     if (kept != state_->trees.end()) state_->trees.erase(kept);
 }
 
-void command_line::finish() const {
+int command_line::finish(int status) const {
     state& my = *state_;
-    for (const std::string& tree : my.trees) my.out << tree;
+    if (!my.all_traces_written && status == success) status = failed;
+    for (const std::string& tree : my.trees) my.print(tree);
     my.trees.clear();
-    if (!my.recommend) return;
+    errno = 0;
+    my.require_output();
+    if (!my.recommend) return status;
     if (my.runs == 0) {
         my.err << my.name << ": --recommend: nothing ran on dynpar's engines" << std::endl;
     } else if (!my.all_well) {
@@ -330,13 +366,15 @@ void command_line::finish() const {
                << " grids; give --trace-grids " << my.most_launches << std::endl;
     } else {
         const dynpar::gpu_state gpu = probe_gpu();
-        my.out << "# What " << (my.runs == 1 ? "this run" : "each of these " + std::to_string(my.runs) + " runs") << " needed on the "
+        std::ostringstream text;
+        text << "# What " << (my.runs == 1 ? "this run" : "each of these " + std::to_string(my.runs) + " runs") << " needed on the "
                << my.engine << " engine, as a piece of dynpar.toml\n"
                << (gpu.usable ? "" : "# (no GPU here: what they cost in device memory is not measured)\n")
                << dynpar::to_toml(dynpar::recommend(my.needs, my.engine),
-                                  [&](const dynpar::recommended_limit& limit) { return cost_of(limit, my.engine, gpu); })
-               << std::flush;
+                                  [&](const dynpar::recommended_limit& limit) { return cost_of(limit, my.engine, gpu); });
+        my.print(text.str());
     }
+    return status;
 }
 
 void command_line::refuse_tracing() const {
@@ -347,16 +385,16 @@ void command_line::refuse_tracing() const {
                           " runs ordinary __global__ functions, which leave no trace; leave the option out");
 }
 
-void command_line::say(const std::string& line) const { state_->out << line << std::endl; }
+void command_line::say(const std::string& line) const { state_->print(line + "\n"); }
 
-int command_line::explain_exception() const {
+int command_line::explain_exception(const std::string& part) const {
     const state& my = *state_;
-    const auto fail = [&my](std::string_view message) {
+    const auto fail = [&](std::string_view message) {
         // dynpar's own messages begin with its name; one name in front is enough.
         constexpr std::string_view library = "dynpar: ";
         if (message.substr(0, library.size()) == library) message.remove_prefix(library.size());
         my.out.flush();
-        my.err << my.name << ": " << message << std::endl;
+        my.err << my.name << ": " << part << (part.empty() ? "" : ": ") << message << std::endl;
         return static_cast<int>(failed);
     };
     try {

@@ -16,14 +16,9 @@
 #include <dynpar/engine_options.hpp>
 #include <dynpar/report.hpp>
 
-namespace samples {
+#include "exit_status.hpp"
 
-/// What a sample's process ends with.
-enum exit_status : int {
-    success = 0,
-    failed = 1,     ///< a launch was lost, a kernel broke, or the result is wrong
-    bad_input = 2,  ///< the sample cannot do what it was told, and has done nothing
-};
+namespace samples {
 
 /// Thrown by a sample for input that its options alone cannot judge, with one line that says what is wrong and what to
 /// do:
@@ -35,6 +30,12 @@ public:
 
 /// Thrown by a sample whose result is not what the CPU computed, with one line that shows both.
 class wrong_result : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+/// Thrown where standard output takes no more, a full disk for instance: what a sample has to say would be lost.
+class output_error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
@@ -84,24 +85,29 @@ public:
     dynpar::engine_choice choose_engine(const dynpar::built_engines& built) const;
 
     /// Every run of an engine comes here (with_engine sees to it): with --trace it is written to a file, with --recommend its needs
-    /// are noted, with --tree its tree is kept.
+    /// are noted, with --tree its tree is kept. A trace that cannot be written is said, and the sample goes on: its results are
+    /// no worse for it.
     void observe(const dynpar::report& report) const;
 
-    /// With --tree: prints the run's nesting tree. Else nothing. Trees that a sample does not print come at its end.
+    /// With --tree: prints the run's nesting tree. Else nothing. Trees that a sample does not print come at its end. Throws
+    /// `output_error`.
     void show_tree(const dynpar::report& report) const;
 
-    /// The end of a sample that went well: prints the trees that are left, and with --recommend the limits.
-    void finish() const;
+    /// The end of a sample: prints the trees that are left, and with --recommend the limits. Returns the status to end with: the
+    /// sample's, or `failed` if that is `success` and a trace could not be written. Throws `output_error` if anything that was
+    /// printed, by kernels on the host engine too, could not be written.
+    int finish(int status) const;
 
     /// For a sample that runs ordinary `__global__` functions: throws `input_error` if --tree, --trace or --recommend is given.
     void refuse_tracing() const;
 
-    /// Prints a line on standard output.
+    /// Prints a line on standard output. Throws `output_error`.
     void say(const std::string& line) const;
 
     /// For a `catch (...)`: prints the exception at hand on standard error and returns the status to end with,
-    /// `bad_input` for `input_error`, `std::invalid_argument` and `dynpar::config_error`, else `failed`.
-    int explain_exception() const;
+    /// `bad_input` for `input_error`, `std::invalid_argument` and `dynpar::config_error`, else `failed`. `part` says of what part
+    /// of the sample it is, if it goes on with others.
+    int explain_exception(const std::string& part = {}) const;
 
 private:
     struct state;

@@ -3,6 +3,7 @@
 
 #include <dynpar/dynpar.hpp>
 
+#include <chrono>
 #include <type_traits>
 #include <utility>
 
@@ -25,7 +26,9 @@ public:
 
     template <class Kernel, class... Args>
     dynpar::report try_run(Kernel kernel, const dynpar::shape& s, Args... args) {
+        const auto begin = std::chrono::steady_clock::now();
         dynpar::report result = Engine::try_run(kernel, s, args...);
+        milliseconds_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
         command_->observe(result);
         return result;
     }
@@ -37,8 +40,13 @@ public:
         return result;
     }
 
+    /// How long the last run took by the host's clock. What becomes of its trace afterwards does not count: to write a large one
+    /// takes longer than many a run.
+    double milliseconds() const { return milliseconds_; }
+
 private:
     const command_line* command_;
+    double milliseconds_ = 0;
 };
 
 /// Runs the sample on an engine with the settings of the command line.
@@ -51,9 +59,7 @@ int run_on(const command_line& command, Sample& sample) {
         for (const dynpar::limit_result& limit : engine.limit_results())
             if (!limit.refused.empty()) command.say(describe(limit));
     }
-    const int status = sample(engine);
-    command.finish();
-    return status;
+    return command.finish(sample(engine));
 }
 
 /// Chooses the engine, says which and why, and calls `sample(engine)`, which returns the exit status. An exception

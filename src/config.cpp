@@ -162,8 +162,8 @@ bool is_table(std::string_view name) {
 }
 
 std::string read_all(const std::filesystem::path& file) {
-    // A table in a table needs two bytes of the file, and toml++ a piece of the stack for each, 500 bytes with sanitizers:
-    // the stack has room for so many. A file with every setting takes a twentieth of it.
+    // A table in a table needs two bytes of the file, and toml++ a piece of the stack for each, 500 bytes with
+    // sanitizers: the stack has room for so many. A file with every setting takes a twentieth of it.
     constexpr std::size_t most_bytes = 16 * kib;
     const std::string name = in_message(file.string());
     std::error_code error;

@@ -298,6 +298,8 @@ void require_writable(const std::string& file) {
     if (!folder.empty() && !fs::is_directory(folder, error)) {
         throw trace_file_error(name + ": there is no folder " + in_message(folder.string()) + "; make it, or give another file");
     }
+    struct stat old {};
+    if (stat(file.c_str(), &old) != 0 && errno != ENOENT) fail_to_write(file, errno);  // a name that is too long, for instance
     if (is_special(file)) {
         if (access(file.c_str(), W_OK) != 0) fail_to_write(file, errno);
     } else {

@@ -1,24 +1,41 @@
 // dynpar-trace: prints a saved trace, converts it, or compares two of them.
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <new>
 #include <string>
 
 #include <CLI/CLI.hpp>
+#include <dynpar/detail/printable.hpp>
 #include <dynpar/trace_comparison.hpp>
 #include <dynpar/trace_file.hpp>
 #include <dynpar/trace_statistics.hpp>
 
+#include "../samples/exit_status.hpp"
+
 namespace {
 
-enum exit_status : int { success = 0, failed = 1, bad_input = 2 };
+using samples::bad_input;
+using samples::exit_status;
+using samples::failed;
+using samples::success;
 
-int refuse(std::string what) {
-    std::replace_if(what.begin(), what.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+// Ends the program: one line, and a status.
+int end_with(exit_status status, std::string what) {
     std::cout.flush();
-    std::cerr << "dynpar-trace: " << what << std::endl;
-    return bad_input;
+    std::replace(what.begin(), what.end(), '\n', ' ');
+    std::cerr << "dynpar-trace: " << dynpar::detail::printable(what) << std::endl;
+    return status;
+}
+
+// `success`, if all that was printed is written.
+int end_of_output() {
+    if (std::cout.flush()) return success;
+    return end_with(failed, "standard output cannot be written" + (errno != 0 ? " (" + std::string(std::strerror(errno)) + ")" : "") +
+                                "; send it to where there is room");
 }
 
 void print_summary(const dynpar::trace& t) {
@@ -31,7 +48,8 @@ void print_summary(const dynpar::trace& t) {
             ++lost;
         }
     }
-    std::cout << t.engine << " engine on " << t.device << ": " << t.grids.size() - lost << " grids, nesting depth " << deepest << ", "
+    using dynpar::detail::printable;
+    std::cout << printable(t.engine) << " engine on " << printable(t.device) << ": " << t.grids.size() - lost << " grids, nesting depth " << deepest << ", "
               << lost << " launches lost, " << dynpar::time_text(t.nanoseconds) << '\n';
     if (t.missing != 0) std::cout << t.missing << " more grids were launched: there was no room for them in the trace\n";
 }
@@ -65,44 +83,50 @@ int main(int argc, char** argv) {
     compare->add_option("after", second, "a saved trace")->required()->type_name("FILE");
     compare->add_option("--threshold", percent, "how many percent slower count as slower (10)")->type_name("PERCENT");
 
+    errno = 0;
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
         const auto chosen = app.get_subcommands();
-        std::cout << (chosen.empty() ? app.help() : chosen.front()->help()) << std::endl;
-        return success;
+        std::cout << (chosen.empty() ? app.help() : chosen.front()->help()) << '\n';
+        return end_of_output();
     } catch (const CLI::ParseError& e) {
-        return refuse(std::string(e.what()) + "; see dynpar-trace --help");
+        return end_with(bad_input, dynpar::detail::in_message(e.what()) + "; see dynpar-trace --help");
     }
 
     try {
         if (print->parsed()) {
             const dynpar::trace t = dynpar::read_trace(file);
+            errno = 0;
             const bool all = tree == table;
             if (all) print_summary(t);
             if (all || tree) dynpar::print_tree(std::cout, t);
             if (all || table) dynpar::print_statistics(std::cout, t);
         } else if (convert->parsed()) {
-            static_cast<void>(dynpar::format_of(second));  // before the work of reading
+            dynpar::require_writable(second);  // before the work of reading
             std::error_code ignored;
-            if (std::filesystem::equivalent(file, second, ignored)) return refuse(second + ": is the trace itself; give another file");
-            dynpar::write_trace(second, dynpar::read_trace(file));
+            if (std::filesystem::equivalent(file, second, ignored)) {
+                return end_with(bad_input, dynpar::detail::in_message(second) + ": is the trace itself; give another file");
+            }
+            const dynpar::trace t = dynpar::read_trace(file);
+            try {
+                dynpar::write_trace(second, t);
+            } catch (const dynpar::trace_file_error& e) {
+                return end_with(failed, e.what());  // no fault of what was given, as far as that could be seen
+            }
         } else {
-            if (!(percent >= 0 && percent <= 1e6)) return refuse("--threshold: give a number from 0 to 1000000");
+            if (!(percent >= 0 && percent <= 1e6)) return end_with(bad_input, "--threshold: give a number from 0 to 1000000");
             const dynpar::trace before = dynpar::read_trace(file);
             const dynpar::trace after = dynpar::read_trace(second);
+            errno = 0;
             dynpar::print_comparison(std::cout, before, after, percent / 100);
         }
-        std::cout.flush();
-        if (!std::cout) {
-            std::cerr << "dynpar-trace: the output cannot be written" << std::endl;
-            return failed;
-        }
-        return success;
+        return end_of_output();
     } catch (const dynpar::trace_file_error& e) {
-        return refuse(e.what());
+        return end_with(bad_input, e.what());
+    } catch (const std::bad_alloc&) {
+        return end_with(failed, "out of memory; give it a trace of fewer grids");
     } catch (const std::exception& e) {
-        std::cerr << "dynpar-trace: " << e.what() << std::endl;
-        return failed;
+        return end_with(failed, e.what());
     }
 }

@@ -72,7 +72,8 @@ std::vector<std::string> process_environment();
 
 /// Where a configuration is read from.
 struct config_sources {
-    /// The file to read, which must exist: a regular one of at most 16 KiB. Not given: `dynpar.toml` in the working directory, if there is one.
+    /// The file to read, which must exist: a regular one of at most 16 KiB. Not given: `dynpar.toml` in the working
+    /// directory, if there is one.
     std::optional<std::filesystem::path> file;
     /// Variables as "NAME=value". One with an empty value counts as not set.
     std::vector<std::string> environment = process_environment();

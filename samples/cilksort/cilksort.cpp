@@ -1,6 +1,5 @@
 // Sorts integers by recursion: quarters in children, merges in continuations.
 #include <algorithm>
-#include <chrono>
 #include <climits>
 #include <cstddef>
 #include <cstdint>
@@ -40,9 +39,7 @@ void run(Engine& engine, const std::vector<int>& numbers, cilksort::job work, co
     work.spare = spare.data();
     job.copy_from(&work);
 
-    const auto begin = std::chrono::steady_clock::now();
     const dynpar::report report = engine.run(cilksort::sort_range{job.data()}, cilksort::shape_of(work, 1), 0u, count);
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
 
     std::vector<int> sorted = numbers;
     std::sort(sorted.begin(), sorted.end());
@@ -51,7 +48,7 @@ void run(Engine& engine, const std::vector<int>& numbers, cilksort::job work, co
     const bool right = static_cast<std::size_t>(different) == sorted.size();
     char line[160];
     std::snprintf(line, sizeof line, "%u integers sorted in %llu grids: %s  %.3f ms", count,
-                  static_cast<unsigned long long>(report.grids), right ? "right" : "WRONG", time.count());
+                  static_cast<unsigned long long>(report.grids), right ? "right" : "WRONG", engine.milliseconds());
     command.say(line);
     command.show_tree(report);
     if (!right) {

@@ -1,5 +1,4 @@
 // Fibonacci numbers by the recursion that defines them, every call a grid of its own: what launches and joins cost.
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -19,16 +18,14 @@ void run(Engine& engine, int n, bool waits, const samples::command_line& command
     const number nothing = ~number{0};
     result.copy_from(&nothing);
 
-    const auto begin = std::chrono::steady_clock::now();
     const dynpar::report report = waits ? engine.run(fib_wait{}, dynpar::shape(1, 1), result.data(), n)
                                         : engine.run(fib{}, dynpar::shape(1, 1), result.data(), n);
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
 
     const number found = result.to_vector()[0];
     const bool right = found == expected(n) && report.grids == grids(n, waits);
     char line[160];
     std::snprintf(line, sizeof line, "fib(%d) = %llu in %llu grids: %s  %.3f ms", n, found,
-                  static_cast<unsigned long long>(report.grids), right ? "right" : "WRONG", time.count());
+                  static_cast<unsigned long long>(report.grids), right ? "right" : "WRONG", engine.milliseconds());
     command.say(line);
     command.show_tree(report);
     if (!right) {

@@ -1,5 +1,4 @@
 // Counts the ways to place N queens on a board of N by N: an uneven tree of grids of one thread.
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -19,16 +18,14 @@ void run(Engine& engine, int size, int serial_rows, const samples::command_line&
     const number none = 0;
     solutions.copy_from(&none);
 
-    const auto begin = std::chrono::steady_clock::now();
     const dynpar::report report =
         engine.run(place_queen{solutions.data()}, dynpar::shape(1, 1), empty_board(size, serial_rows));
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
 
     const number found = solutions.to_vector()[0];
     const bool right = found == expected(size);
     char line[160];
     std::snprintf(line, sizeof line, "%d queens: %llu solutions in %llu grids: %s  %.3f ms", size, found,
-                  static_cast<unsigned long long>(report.grids), right ? "right" : "WRONG", time.count());
+                  static_cast<unsigned long long>(report.grids), right ? "right" : "WRONG", engine.milliseconds());
     command.say(line);
     command.show_tree(report);
     if (!right)

@@ -1,5 +1,4 @@
 // A binary tree of grids with the same work in every node, inner nodes after their children.
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -33,9 +32,7 @@ void run(Engine& engine, int height, unsigned threads, const samples::command_li
     width.copy_from(&no_width);
     there.copy_from(&here);
 
-    const auto begin = std::chrono::steady_clock::now();
     const dynpar::report report = engine.run(work_node{there.data()}, shape_of(here), 0u, height);
-    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
 
     const unsigned found_width = width.to_vector()[0];
     const std::vector<double> found = results.to_vector();
@@ -53,7 +50,7 @@ void run(Engine& engine, int height, unsigned threads, const samples::command_li
     char line[200];
     std::snprintf(line, sizeof line, "%zu nodes in %llu grids, blocks of %u: %s  %.3f ms", count,
                   static_cast<unsigned long long>(report.grids), found_width, wrong.empty() ? "right" : "WRONG",
-                  time.count());
+                  engine.milliseconds());
     command.say(line);
     command.show_tree(report);
     if (!wrong.empty()) throw samples::wrong_result(wrong);

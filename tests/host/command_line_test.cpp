@@ -240,9 +240,34 @@ TEST_CASE("command line: bad input gets one line on standard error and status 2"
           "sample: --config: the name is empty; give a TOML file, or leave the option out");
     CHECK(refusal_of({"--print-config", "--log", "loud"}) ==
           "sample: command line --log: \"loud\" is unknown; give debug, info, warn, error or off");
-    CHECK(refusal_of({"--two\nlines"}) == "sample: unknown argument --two lines; see sample --help");
+    CHECK(refusal_of({"--two\nlines"}) == "sample: unknown argument --two\\x0alines; see sample --help");
     CHECK(refusal_of({"--check=maybe"}) == "sample: --check takes no value; leave out =maybe");
     CHECK(refusal_of({"--tree=3"}) == "sample: --tree takes no value; leave out =3");
+}
+
+TEST_CASE("command line: what a line about bad input quotes is short, and only shown") {
+    const std::string long_text(100000, '7');
+    const std::vector<std::vector<std::string>> all = {{"--size", long_text},
+                                                       {"--size", long_text + "x"},
+                                                       {"--variant", long_text},
+                                                       {"--" + long_text},
+                                                       {long_text},
+                                                       {"--" + long_text, "3"},
+                                                       {"--check=" + long_text},
+                                                       {"--engine", long_text},
+                                                       {"--sync-depth", long_text},
+                                                       {"--config", long_text},
+                                                       {"--config=" + long_text},
+                                                       {"--trace", long_text},
+                                                       {"--trace", long_text + ".json"},
+                                                       {"--trace", "no/" + long_text + "/run.json"}};
+    for (const std::vector<std::string>& arguments : all) {
+        const std::string line = refusal_of(arguments);
+        CHECK_MESSAGE(line.size() < 700, line.substr(0, 300));
+    }
+    CHECK(refusal_of({"--variant", "\x1b[2J\xc2\x9b"}) ==
+          "sample: --variant: \"\\x1b[2J\\xc2\\x9b\" is unknown; give sync, then or nosync");
+    CHECK(refusal_of({"\x1b[2J"}) == "sample: unknown argument \\x1b[2J; see sample --help");
 }
 
 TEST_CASE("command line: a file that is wrong is named with line and key") {

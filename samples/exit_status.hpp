@@ -1,0 +1,12 @@
+// What dynpar's own programs end with: the samples and dynpar-trace. The table for users is in docs/guide.md.
+#pragma once
+
+namespace samples {
+
+enum exit_status : int {
+    success = 0,
+    failed = 1,     ///< it went wrong on the way: a launch was lost, a kernel broke, a result is wrong, something cannot be written
+    bad_input = 2,  ///< the program cannot do what it was told, and has done nothing
+};
+
+}  // namespace samples
