@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "generator.hpp"
 #include "model.hpp"
 #include "program.hpp"
 
@@ -80,8 +81,9 @@ inline options_type options_for(const engine_settings& settings) {
 #if FUZZ_ENGINE_HOST
     if (settings.pending_launches != 0) options.limits.pending_launches = settings.pending_launches;
 #elif FUZZ_ENGINE_QUEUE
-    // The kernels here take more of the stack for each wait() than the engine reckons with.
-    options.limits.stack_bytes = 8192 + settings.sync_depth * std::size_t{3072};
+    // The kernels here take more of the stack for each wait() than the engine reckons with. Always the same: it is the device's, and engines
+    // of other threads may be running.
+    options.limits.stack_bytes = 8192 + most_sync_depth * std::size_t{3072};
 #if defined(DYNPAR_SIMULATED_GPU) && DYNPAR_SIMULATED_GPU
     options.limits.stack_bytes = std::size_t{96} << 10;  // a CPU's frames are larger
 #endif

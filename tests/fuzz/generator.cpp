@@ -544,8 +544,8 @@ engine_settings draw_settings(const std::string& profile, std::uint64_t seed, st
     random_numbers random(seed, (batch << 1) + 1);
     engine_settings s;
     s.memory_bytes = random.one_of<std::uint64_t>({64, 64, 256, 1024}) << 20;
-    s.sync_depth = random.one_of({0u, 1u, 2u, 4u, 4u, 4u, 5u, 6u});
-    if (profile == "deep_wait" || profile == "wait_launch") s.sync_depth = random.between(3, 6);
+    s.sync_depth = random.one_of({0u, 1u, 2u, 4u, 4u, 4u, 5u, most_sync_depth});
+    if (profile == "deep_wait" || profile == "wait_launch") s.sync_depth = random.between(3, most_sync_depth);
     s.worker_blocks = random.one_of({0u, 0u, 0u, 1u, 2u, 3u, 8u});
     s.malleable_threads = random.one_of({1u, 2u, 7u, 31u, 32u, 32u, 32u, 33u, 64u, 128u, 512u});
     s.shared_bytes = random.one_of({0u, 1024u, 4096u, 16384u, 16384u, 32768u});

@@ -38,6 +38,8 @@ private:
     std::uint64_t state_;
 };
 
+inline constexpr std::uint32_t most_sync_depth = 6;
+
 struct profile {
     const char* name;
     const char* what;  // in a few words
@@ -46,7 +48,7 @@ struct profile {
 /// In the order in which `--profile all` takes turns.
 const std::vector<profile>& profiles();
 
-/// Settings for the programs of a batch, which share an engine.
+/// Settings for the programs of a batch, which share an engine. `sync_depth` is at most `most_sync_depth`.
 engine_settings draw_settings(const std::string& profile, std::uint64_t seed, std::uint64_t batch, const engine_traits& engine);
 
 /// `most_grids`: about how many grids a program may have.

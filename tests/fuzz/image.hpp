@@ -32,6 +32,10 @@ enum class kernel : std::uint32_t {
 };
 inline constexpr unsigned kernels = static_cast<unsigned>(kernel::count);
 
+/// Programs that can run at a time, and how many slots each may have: a program's slots are numbered from a multiple of that.
+inline constexpr std::uint32_t most_programs = 64;
+inline constexpr std::uint32_t slots_of_program = 1u << 22;
+
 inline constexpr unsigned streams_of_block = 4;
 inline constexpr std::uint32_t own_stream = streams_of_block;  // one that is made for this launch and destroyed after it
 inline constexpr unsigned events_of_block = 3;
@@ -220,6 +224,7 @@ struct context {
     std::uint32_t* ends;
     mistake_log* log;
     std::uint32_t node_count;
+    std::uint32_t first;  // slot; the pointers to what each slot has are such that slots' numbers are their indices
     std::uint32_t slots;
     std::uint32_t salt;
     std::uint32_t stamped;

@@ -18,29 +18,30 @@
 
 namespace fuzz {
 
-// The program that runs. An argument of 4 bytes has no room for a pointer to it.
+// The programs that run, each on an engine of its own. A slot says which one it is of: an argument of 4 bytes has no room for a pointer.
 #if defined(__CUDACC__)
-static __device__ const context* device_program;
+static __device__ const context* device_programs[most_programs];
 #endif
-static const context* host_program;
+static const context* host_programs[most_programs];
 
-DYNPAR_FUNCTION inline const context& running() {
+/// The program that a slot is of.
+DYNPAR_FUNCTION inline const context& program_of(std::uint32_t slot) {
 #if DYNPAR_ON_DEVICE
-    return *device_program;
+    return *device_programs[slot / slots_of_program % most_programs];
 #else
-    return *host_program;
+    return *host_programs[slot / slots_of_program % most_programs];
 #endif
 }
 
-/// Says where programs are.
+/// Says where a program is.
 struct take_program {
     static constexpr const char* name = "take_program";
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block&, const context* from) const {
+    DYNPAR_FUNCTION void operator()(Block&, unsigned number, const context* from) const {
 #if DYNPAR_ON_DEVICE
-        device_program = from;
+        device_programs[number] = from;
 #else
-        host_program = from;
+        host_programs[number] = from;
 #endif
     }
 };
@@ -54,13 +55,13 @@ template <unsigned Words>
 DYNPAR_FUNCTION words<Words> filled(std::uint32_t base) {
     words<Words> result;
     result.word[0] = base;
-    for (unsigned i = 1; i < Words; ++i) result.word[i] = mix(base + i, running().salt);
+    for (unsigned i = 1; i < Words; ++i) result.word[i] = mix(base + i, program_of(base).salt);
     return result;
 }
 
 DYNPAR_FUNCTION inline void complain(mistake what, std::uint32_t node, std::uint32_t base, std::uint32_t block, std::uint32_t thread,
                                      std::uint32_t found, std::uint32_t expected) {
-    mistake_log& log = *running().log;
+    mistake_log& log = *program_of(base).log;
     dynpar::atomic_add(&log.counts[static_cast<unsigned>(what)], 1u);
     const std::uint32_t place = dynpar::atomic_add(&log.used, 1u);
     if (place < mistake_log::room) {
@@ -81,20 +82,20 @@ struct place_in_program {
     DYNPAR_FUNCTION void complain(mistake what, std::uint32_t found, std::uint32_t expected) const {
         fuzz::complain(what, node, base, rank, thread, found, expected);
     }
+    DYNPAR_FUNCTION bool is_mutated(mutant which, std::uint32_t place) const {
+        const context& p = program_of(base);
+        return p.mutant == which && p.target == place;
+    }
 };
 
-DYNPAR_FUNCTION inline bool is_mutated(mutant which, std::uint32_t place) {
-    return running().mutant == which && running().target == place;
-}
-
-DYNPAR_FUNCTION inline std::uint32_t value_of(std::uint32_t slot) { return mix(slot, running().salt ^ 0x5a5a5a5au); }
+DYNPAR_FUNCTION inline std::uint32_t value_of(std::uint32_t slot) { return mix(slot, program_of(slot).salt ^ 0x5a5a5a5au); }
 
 /// Whether a range of slots is complete, looked at by `count` threads of which this one has number `first`.
 DYNPAR_FUNCTION inline void check_complete(const place_in_program& at, std::uint32_t begin, std::uint32_t slots, std::uint32_t first,
                                            std::uint32_t count, mistake wrong_value, mistake wrong_count) {
     constexpr std::uint32_t most = 64;  // slots that a thread looks at
-    const context& p = running();
-    if (begin > p.slots || slots > p.slots - begin) {
+    const context& p = program_of(at.base);
+    if (begin - p.first > p.slots || slots > p.slots - (begin - p.first)) {
         at.complain(mistake::bad_base, begin, slots);
         return;
     }
@@ -126,17 +127,18 @@ DYNPAR_FUNCTION position position_of(const Block& block) {
 /// reference has an address, and one kernel is to be without.)
 template <class Position>
 DYNPAR_FUNCTION DYNPAR_NOINLINE bool begin_grid(const Position& here, std::uint32_t base, place_in_program& at) {
-    const context& p = running();
+    const context& p = program_of(base);
     at.base = base;
     at.rank = here.block_rank;
     at.thread = here.thread_rank;
     at.threads = here.threads;
-    at.node = at.parent = at.block = 0;
-    if (base >= p.slots) {
+    at.node = at.block = 0;
+    at.parent = base;
+    if (base - p.first >= p.slots) {
         at.complain(mistake::bad_base, base, p.slots);
         return false;
     }
-    if (base != 0) {
+    if (base != p.first) {
         const note from = p.notes[base];
         if (from.check != check_of(from, base, p.salt) || from.node >= p.node_count) {
             at.complain(mistake::note_unseen, from.check, check_of(from, base, p.salt));
@@ -147,11 +149,11 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE bool begin_grid(const Position& here, std::uint3
         at.block = from.block;
     }
     const node& n = p.nodes[at.node];
-    const std::uint32_t depth = n.depth + (is_mutated(mutant::depth_off_by_one, at.node) ? 1 : 0);
+    const std::uint32_t depth = n.depth + (at.is_mutated(mutant::depth_off_by_one, at.node) ? 1 : 0);
     if (here.depth != depth) at.complain(mistake::depth, here.depth, depth);
     const dynpar::dimensions blocks(n.blocks[0], n.blocks[1], n.blocks[2]);
     if (here.blocks != n.block_count || here.dim_blocks != blocks) at.complain(mistake::position, here.blocks, n.block_count);
-    if (at.rank >= n.block_count || base + at.rank >= p.slots) {
+    if (at.rank >= n.block_count || base - p.first + at.rank >= p.slots) {
         at.complain(mistake::position, at.rank, n.block_count);
         return false;
     }
@@ -207,7 +209,7 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE bool begin_grid(const Position& here, std::uint3
 
 /// Writes down that the thread has come to its end.
 DYNPAR_FUNCTION inline void end_thread(const place_in_program& at) {
-    const context& p = running();
+    const context& p = program_of(at.base);
     const node& n = p.nodes[at.node];
     const std::uint32_t slot = at.base + at.rank;
     if (at.thread == n.writer) {
@@ -215,9 +217,9 @@ DYNPAR_FUNCTION inline void end_thread(const place_in_program& at) {
         if (p.stamped != 0) p.ends[slot] = dynpar::atomic_add(&p.log->clock, 1u);
     }
     std::uint32_t count = at.thread == 0 ? one_run - at.threads + 1 : 1u;
-    if (at.thread == 0 && is_mutated(mutant::block_run_twice, at.node)) count += one_run;
-    if (is_mutated(mutant::block_dropped, at.node)) return;
-    if (at.thread + 1 == at.threads && is_mutated(mutant::thread_dropped, at.node)) return;
+    if (at.thread == 0 && at.is_mutated(mutant::block_run_twice, at.node)) count += one_run;
+    if (at.is_mutated(mutant::block_dropped, at.node)) return;
+    if (at.thread + 1 == at.threads && at.is_mutated(mutant::thread_dropped, at.node)) return;
     dynpar::atomic_add(&p.counts[slot], count);
 }
 
@@ -332,20 +334,20 @@ struct child_place {
 };
 DYNPAR_FUNCTION inline child_place child_of(const step& s, std::uint32_t base, std::uint32_t block, std::uint32_t item) {
     const std::uint32_t index = s.child + item % s.variants;
-    const node& child = running().nodes[index];
+    const node& child = program_of(base).nodes[index];
     return {index, base + child.offset + (block * child.each + item / s.variants) * child.size};
 }
 
 /// What the launching thread, or its block before a barrier, writes for the child.
 DYNPAR_FUNCTION inline void write_note(const child_place& child, std::uint32_t parent, std::uint32_t block) {
     note n{child.node, parent, block, 0};
-    n.check = check_of(n, child.base, running().salt);
-    running().notes[child.base] = n;
+    n.check = check_of(n, child.base, program_of(parent).salt);
+    program_of(parent).notes[child.base] = n;
 }
 
 template <class Block, class Streams>
 DYNPAR_FUNCTION DYNPAR_NOINLINE void do_launches(Block& block, const place_in_program& at, std::uint32_t index, Streams& streams) {
-    const context& p = running();
+    const context& p = program_of(at.base);
     const step& s = p.steps[index];
     const std::uint32_t block_number = s.where == all ? at.rank : 0;
     const bool shared_work = s.who == all;
@@ -360,18 +362,18 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_launches(Block& block, const place_in_pr
     if (!shared_work && s.who != at.thread) return;
     for (std::uint32_t j = shared_work ? at.thread - s.low : 0; j < s.items; j += shared_work ? width : 1) {
         std::uint32_t source = index;  // continuations of one order, given in another
-        if (is_mutated(mutant::continuations_swapped, index)) source = index + 1;
-        if (index != 0 && is_mutated(mutant::continuations_swapped, index - 1)) source = index - 1;
+        if (at.is_mutated(mutant::continuations_swapped, index)) source = index + 1;
+        if (index != 0 && at.is_mutated(mutant::continuations_swapped, index - 1)) source = index - 1;
         const child_place child = child_of(p.steps[source], at.base, block_number, j);
         const node& n = p.nodes[child.node];
-        if (s.prepared == 0 && s.expected == ok && !is_mutated(mutant::child_reads_before_write, index)) write_note(child, at.base, block_number);
+        if (s.prepared == 0 && s.expected == ok && !at.is_mutated(mutant::child_reads_before_write, index)) write_note(child, at.base, block_number);
         const dynpar::shape shape = shape_of_node(n);
-        const bool changed = j == 0 && is_mutated(mutant::argument_byte_changed, index);
-        if (j == 0 && is_mutated(mutant::dropped_launch, index)) continue;
+        const bool changed = j == 0 && at.is_mutated(mutant::argument_byte_changed, index);
+        if (j == 0 && at.is_mutated(mutant::dropped_launch, index)) continue;
         dynpar::status told = dynpar::status::success;
-        if (s.what == action::then && !is_mutated(mutant::early_continuation, index)) {
+        if (s.what == action::then && !at.is_mutated(mutant::early_continuation, index)) {
             told = continue_with(block, n.kernel, shape, child.base);
-        } else if (s.stream == all || is_mutated(mutant::lost_stream_order, index)) {
+        } else if (s.stream == all || at.is_mutated(mutant::lost_stream_order, index)) {
             told = launch_child(block, n.kernel, shape, child.base, changed);
         } else if (s.stream == own_stream) {
             auto stream = block.make_stream();
@@ -379,7 +381,7 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_launches(Block& block, const place_in_pr
         } else {
             told = launch_in(block, streams.get(s.stream, make_a_stream<Block>{block}), n.kernel, shape, child.base);
         }
-        if (j == 0 && is_mutated(mutant::launch_twice, index)) launch_child(block, n.kernel, shape, child.base, false);
+        if (j == 0 && at.is_mutated(mutant::launch_twice, index)) launch_child(block, n.kernel, shape, child.base, false);
         if (told != static_cast<dynpar::status>(s.expected)) at.complain(mistake::launch_status, static_cast<std::uint32_t>(told), s.expected);
     }
 }
@@ -388,7 +390,7 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_launches(Block& block, const place_in_pr
 template <class Place>
 DYNPAR_FUNCTION DYNPAR_NOINLINE void check_children(const Place& at, std::uint32_t first_step, std::uint32_t index, std::uint32_t low,
                                            std::uint32_t width) {
-    const context& p = running();
+    const context& p = program_of(at.base);
     for (std::uint32_t i = first_step; i < index; ++i) {
         const step& s = p.steps[i];
         if (s.what != action::launch || s.expected != 0 || (s.where != all && s.where != at.rank)) continue;
@@ -403,7 +405,7 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void check_children(const Place& at, std::uint32
 
 template <class Block>
 DYNPAR_FUNCTION DYNPAR_NOINLINE void do_exchange(Block& block, const place_in_program& at, std::uint32_t index) {
-    const context& p = running();
+    const context& p = program_of(at.base);
     const step& s = p.steps[index];
     const std::uint32_t all_threads = p.nodes[at.node].thread_count, width = s.high == all ? at.threads : s.high - s.low;
     std::uint32_t* first = block.template shared<std::uint32_t>(all_threads * s.words);
@@ -412,12 +414,12 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_exchange(Block& block, const place_in_pr
         at.complain(mistake::shared_null, first == nullptr, second == nullptr);
         return;
     }
-    if (is_mutated(mutant::shared_calls_overlap, index)) second = first;
+    if (at.is_mutated(mutant::shared_calls_overlap, index)) second = first;
     for (std::uint32_t w = 0; w < s.words; ++w) {
         first[w * all_threads + at.thread] = mix(at.base + at.thread, index + w);
         second[w * all_threads + at.thread] = mix(at.base + at.thread, index + w + 100);
     }
-    if (!is_mutated(mutant::barrier_skipped, index)) block.sync();
+    if (!at.is_mutated(mutant::barrier_skipped, index)) block.sync();
     const std::uint32_t next = s.low + (at.thread - s.low + 1) % width, before = s.low + (at.thread - s.low + width - 1) % width;
     for (std::uint32_t w = 0; w < s.words; ++w) {
         const std::uint32_t found = first[w * all_threads + next], found_before = second[w * all_threads + before];
@@ -429,7 +431,7 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_exchange(Block& block, const place_in_pr
 
 template <class Block>
 DYNPAR_FUNCTION DYNPAR_NOINLINE void do_scratch(Block& block, const place_in_program& at, std::uint32_t index) {
-    const context& p = running();
+    const context& p = program_of(at.base);
     const step& s = p.steps[index];
     const std::uint32_t results = s.results != 0 ? p.nodes[s.results].each : 0;
     std::uint32_t* memory = block.template scratch<std::uint32_t>(s.words + results);
@@ -441,7 +443,7 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_scratch(Block& block, const place_in_pro
     }
     for (std::uint32_t w = 0; w < s.words; ++w) memory[w] = mix(slot + w, p.salt);
     for (std::uint32_t w = 0; w < results; ++w) memory[s.words + w] = 0;
-    if (is_mutated(mutant::scratch_reused_early, index)) memory[0] += 1;
+    if (at.is_mutated(mutant::scratch_reused_early, index)) memory[0] += 1;
 }
 
 /// A call that has to fail, and must launch nothing.
@@ -450,7 +452,7 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_refusal(Block& block, const place_in_pro
 
 template <class Block>
 DYNPAR_FUNCTION DYNPAR_NOINLINE void do_steps(Block& block, const place_in_program& at) {
-    const context& p = running();
+    const context& p = program_of(at.base);
     const node& n = p.nodes[at.node];
     handles<stream_of<Block>, streams_of_block> streams;
     handles<event_of<Block>, events_of_block> events;
@@ -462,7 +464,7 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_steps(Block& block, const place_in_progr
             case action::then: do_launches(block, at, index, streams); break;
             case action::wait: {
                 dynpar::status told = static_cast<dynpar::status>(s.expected);
-                if (!is_mutated(mutant::wait_skipped, index)) told = block.wait();
+                if (!at.is_mutated(mutant::wait_skipped, index)) told = block.wait();
                 if (told != static_cast<dynpar::status>(s.expected)) {
                     at.complain(mistake::wait_status, static_cast<std::uint32_t>(told), s.expected);
                 } else if (told == dynpar::status::success) {
@@ -503,13 +505,13 @@ template <unsigned Live, class Block>
 DYNPAR_FUNCTION void run_thread(Block& block, std::uint32_t base) {
     std::uint32_t kept[Live];
     FUZZ_UNROLL
-    for (unsigned i = 0; i < Live; ++i) kept[i] = running().table[(base + i) & 63] + block.thread_rank() * (i + 1);
+    for (unsigned i = 0; i < Live; ++i) kept[i] = program_of(base).table[(base + i) & 63] + block.thread_rank() * (i + 1);
     place_in_program at;
     if (!begin_grid(position_of(block), base, at)) return;
-    if (running().nodes[at.node].steps != 0) do_steps(block, at);
+    if (program_of(base).nodes[at.node].steps != 0) do_steps(block, at);
     FUZZ_UNROLL
     for (unsigned i = 0; i < Live; ++i) {
-        const std::uint32_t expected = running().table[(base + i) & 63] + block.thread_rank() * (i + 1);
+        const std::uint32_t expected = program_of(base).table[(base + i) & 63] + block.thread_rank() * (i + 1);
         if (kept[i] != expected) at.complain(mistake::live_value, kept[i], expected);
     }
     end_thread(at);
@@ -518,7 +520,7 @@ DYNPAR_FUNCTION void run_thread(Block& block, std::uint32_t base) {
 template <unsigned Words, class Block>
 DYNPAR_FUNCTION void check_words(const words<Words>& a, Block& block) {
     for (unsigned i = 1; i < Words; ++i) {
-        const std::uint32_t expected = mix(a.word[0] + i, running().salt);
+        const std::uint32_t expected = mix(a.word[0] + i, program_of(a.word[0]).salt);
         if (a.word[i] != expected) complain(mistake::argument, 0, a.word[0], block.block_rank(), block.thread_rank(), a.word[i], expected);
     }
 }
@@ -552,8 +554,8 @@ struct bytes_8 {
     static constexpr const char* name = "bytes_8";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, std::uint32_t base, std::uint32_t pattern) const {
-        if (pattern != mix(base, running().salt)) {
-            complain(mistake::argument, 0, base, block.block_rank(), block.thread_rank(), pattern, mix(base, running().salt));
+        if (pattern != mix(base, program_of(base).salt)) {
+            complain(mistake::argument, 0, base, block.block_rank(), block.thread_rank(), pattern, mix(base, program_of(base).salt));
         }
         run_thread<4>(block, base);
     }
@@ -563,8 +565,8 @@ struct bytes_16 {
     static constexpr const char* name = "bytes_16";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, std::uint32_t base, std::uint32_t pattern, const std::uint32_t* memory) const {
-        if (pattern != mix(base, running().salt) || memory != running().values + base) {
-            complain(mistake::argument, 0, base, block.block_rank(), block.thread_rank(), pattern, mix(base, running().salt));
+        if (pattern != mix(base, program_of(base).salt) || memory != program_of(base).values + base) {
+            complain(mistake::argument, 0, base, block.block_rank(), block.thread_rank(), pattern, mix(base, program_of(base).salt));
         }
         run_thread<8>(block, base);
     }
@@ -594,8 +596,8 @@ struct registers {
     static constexpr const char* name = "registers";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, std::uint32_t base, std::uint32_t pattern) const {
-        if (pattern != mix(base, running().salt)) {
-            complain(mistake::argument, 0, base, block.block_rank(), block.thread_rank(), pattern, mix(base, running().salt));
+        if (pattern != mix(base, program_of(base).salt)) {
+            complain(mistake::argument, 0, base, block.block_rank(), block.thread_rank(), pattern, mix(base, program_of(base).salt));
         }
         run_thread<40>(block, base);
     }
@@ -608,7 +610,7 @@ struct direct {
     DYNPAR_FUNCTION void operator()(Block& block, std::uint32_t base) const {
         place_in_program at;
         if (!begin_grid(position_of(block), base, at)) return;
-        const context& p = running();
+        const context& p = program_of(at.base);
         const node& n = p.nodes[at.node];
         for (std::uint32_t index = n.first_step; index < n.first_step + n.steps; ++index) {
             const step& s = p.steps[index];
@@ -648,12 +650,12 @@ struct direct {
 
 template <class Launch>
 DYNPAR_FUNCTION dynpar::status with_kernel(kernel k, std::uint32_t base, bool changed, const Launch& launch) {
-    std::uint32_t pattern = mix(base, running().salt);
+    std::uint32_t pattern = mix(base, program_of(base).salt);
     if (changed) pattern ^= 0x100;
     switch (k) {
         case kernel::bytes_4: return launch(bytes_4{}, base);
         case kernel::bytes_8: return launch(bytes_8{}, base, pattern);
-        case kernel::bytes_16: return launch(bytes_16{}, base, pattern, static_cast<const std::uint32_t*>(running().values + base));
+        case kernel::bytes_16: return launch(bytes_16{}, base, pattern, static_cast<const std::uint32_t*>(program_of(base).values + base));
         case kernel::bytes_20: return launch(bytes_20{}, filled<5>(base));
         case kernel::bytes_28: return launch(bytes_28{}, filled<7>(base));
         case kernel::bytes_32: return launch(bytes_32{}, filled<8>(base));
@@ -673,7 +675,7 @@ DYNPAR_FUNCTION dynpar::status with_kernel(kernel k, std::uint32_t base, bool ch
 
 template <class Block>
 DYNPAR_FUNCTION DYNPAR_NOINLINE void do_refusal(Block& block, const place_in_program& at, std::uint32_t index) {
-    const context& p = running();
+    const context& p = program_of(at.base);
     const step& s = p.steps[index];
     const bool shared_work = s.who == all;
     const std::uint32_t width = s.high == all ? at.threads : s.high - s.low;
@@ -703,7 +705,7 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_refusal(Block& block, const place_in_pro
                 break;
             default: told = block.launch(bytes_4{}, shape, 0xffffffffu); break;
         }
-        if (j == 0 && is_mutated(mutant::refusal_not_told, index)) told = dynpar::status::success;
+        if (j == 0 && at.is_mutated(mutant::refusal_not_told, index)) told = dynpar::status::success;
         if (told != static_cast<dynpar::status>(s.expected)) at.complain(mistake::refused_status, static_cast<std::uint32_t>(told), s.expected);
     }
 }

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <mutex>
 #include <sstream>
 #include <string>
@@ -33,7 +33,8 @@ namespace {
 using clock_type = std::chrono::steady_clock;
 
 constexpr int exit_skipped = 77;
-constexpr std::uint32_t most_slots = 1u << 22;
+constexpr std::uint32_t most_slots = fuzz::slots_of_program;
+constexpr std::uint64_t most_blocks_of_worker = 20000;  // a worker block takes some 30 microseconds for a block of its own width
 constexpr const char* runs_alone = "4";  // of a program that is to fail once more: a GPU's order is another every time
 
 constexpr const char* mutant_names[] = {
@@ -57,10 +58,12 @@ struct arguments {
     double scale = 1;
     unsigned program_seconds = 60;
     unsigned most_failures = 1;
+    double slow_seconds = 0;
     unsigned repeat = 1;
     unsigned threads = 1;
     bool list = false;
     bool print = false;
+    bool shrink = false;
     bool every_mutant = false;
     bool no_shrink = false;
     bool quiet = false;
@@ -82,6 +85,9 @@ fuzz::program draw(const std::string& profile, std::uint64_t seed, std::uint64_t
         try {
             l = fuzz::lay_out(p, engine, most_slots);
             if (l.expected.grids > engine.most_grids || l.expected.deepest > engine.most_depth) throw fuzz::too_large("too many grids");
+            if (engine.bounds_workers && settings.worker_blocks != 0 && l.expected.blocks > most_blocks_of_worker * settings.worker_blocks) {
+                throw fuzz::too_large("too many blocks for so few workers");
+            }
             return p;
         } catch (const fuzz::too_large&) {
             if (most_grids == 1) throw;
@@ -103,10 +109,85 @@ fuzz::program draw_number(const arguments& a, std::uint64_t number, fuzz::layout
     return draw(profile, a.seed, number, settings, engine, most_grids_of(a), l);
 }
 
+std::string text_of(const fuzz::program& p) {
+    std::ostringstream out;
+    fuzz::write(out, p);
+    return out.str();
+}
+
+/// Runs a program in a process of its own, which may crash or hang.
+bool fails_alone(const arguments& a, const fuzz::program& p) {
+    try {
+        fuzz::lay_out(p, fuzz::runner::traits(), most_slots);
+    } catch (const fuzz::too_large&) {
+        return false;
+    }
+    const std::string path = own_path();
+    char file[] = "/tmp/dynpar-program-XXXXXX";
+    const int descriptor = mkstemp(file);
+    if (descriptor < 0 || path.empty()) return false;
+    const std::string text = text_of(p);
+    const bool written = write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    close(descriptor);
+    const std::string seconds = std::to_string(a.program_seconds);
+    const pid_t child = written ? fork() : -1;
+    if (child == 0) {
+        const int nowhere = open("/dev/null", O_WRONLY);
+        dup2(nowhere, 1);
+        dup2(nowhere, 2);
+        execl(path.c_str(), path.c_str(), "--program", file, "--no-shrink", "--mutant", a.mutant.c_str(), "--program-seconds",
+              seconds.c_str(), "--repeat", runs_alone, static_cast<char*>(nullptr));
+        _exit(2);
+    }
+    bool failed = false;
+    if (child > 0) {
+        const auto begin = clock_type::now();
+        int status = 0;
+        while (waitpid(child, &status, WNOHANG) == 0) {
+            if (seconds_since(begin) > a.program_seconds + 10) {
+                kill(child, SIGKILL);
+                waitpid(child, &status, 0);
+                break;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        }
+        failed = !WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 2);
+    }
+    unlink(file);
+    return failed;
+}
+
+std::string tool_name() { return "fuzz_" + fuzz::runner::traits().name; }
+
+/// Makes a program small that fails, writes it to a file, and says how to repeat that. False if it is right when it runs alone.
+bool shrink(const arguments& a, const fuzz::program& p, const std::string& file) {
+    if (!fails_alone(a, p)) return false;
+    const auto begin = clock_type::now();
+    const std::function<bool(const fuzz::program&)> fails = [&](const fuzz::program& candidate) {
+        return seconds_since(begin) < 300 && fails_alone(a, candidate);
+    };
+    const fuzz::program small = fuzz::shrink(p, fails, 3000);
+    std::ofstream(file) << text_of(small);
+    const fuzz::layout l = fuzz::lay_out(small, fuzz::runner::traits(), most_slots);
+    std::printf("shrunk to %llu grids, %llu blocks:\n%srepeat: %s --program %s --repeat %s%s\n", static_cast<unsigned long long>(l.expected.grids),
+                static_cast<unsigned long long>(l.expected.blocks), text_of(small).c_str(), tool_name().c_str(), file.c_str(), runs_alone,
+                a.mutant != "none" ? (" --mutant " + a.mutant).c_str() : "");
+    std::fflush(stdout);
+    return true;
+}
+
+int shrink_file(const arguments& a) {
+    std::ifstream in(a.file);
+    if (!in) throw std::runtime_error("there is no file \"" + a.file + "\"");
+    if (shrink(a, fuzz::read(in), a.file + ".small")) return 1;
+    std::printf("alone it is right\n");
+    return 0;
+}
+
 class tool {
 public:
-    tool(const arguments& wanted, fuzz::runner& runner)
-        : arguments_(wanted), runner_(runner), engine_(fuzz::runner::traits()), name_("fuzz_" + engine_.name), watchdog_([this] { watch(); }) {}
+    tool(const arguments& wanted, std::vector<std::unique_ptr<fuzz::runner>> runners)
+        : arguments_(wanted), runners_(std::move(runners)), running_(runners_.size()), engine_(fuzz::runner::traits()), name_("fuzz_" + engine_.name), watchdog_([this] { watch(); }) {}
     ~tool() {
         over_ = true;
         watchdog_.join();
@@ -122,7 +203,7 @@ public:
         const fuzz::layout l = fuzz::lay_out(p, engine_, most_slots);
         fuzz::verdict v;
         for (unsigned i = 0; i < arguments_.repeat && v.right; ++i) {
-            v = runner_.judge(p, l, run(p, l, mutant_named(arguments_.mutant), 0, arguments_.file));
+            v = run(0, p, l, mutant_named(arguments_.mutant), 0, arguments_.file);
         }
         std::printf("%s: %llu grids, %llu blocks: %s\n%s", arguments_.file.c_str(), static_cast<unsigned long long>(l.expected.grids),
                     static_cast<unsigned long long>(l.expected.blocks),
@@ -130,18 +211,17 @@ public:
         return v.right ? 0 : 1;
     }
 
-    /// Programs run one after another in the order of their numbers, whatever the number of threads.
     int run_many() {
         begin_ = last_line_ = clock_type::now();
-        next_ = turn_ = arguments_.first;
+        next_batch_ = arguments_.first / arguments_.batch;
         const fuzz::mutant m = mutant_named(arguments_.mutant);
         std::vector<std::thread> threads;
-        for (unsigned i = 1; i < arguments_.threads; ++i) threads.emplace_back([this, m] { run_some(m); });
-        run_some(m);
+        for (unsigned i = 1; i < runners_.size(); ++i) threads.emplace_back([this, i, m] { run_batches(i, m); });
+        run_batches(0, m);
         for (std::thread& thread : threads) thread.join();
         print_sum("");
         std::sort(failed_.begin(), failed_.end());
-        for (const std::uint64_t number : failed_) tell_how_to_repeat(number);
+        for (const std::uint64_t number : failed_) tell_how_to_repeat(number, broken_);
         if (thrown_) std::rethrow_exception(thrown_);
         return failed_.empty() ? 0 : 1;
     }
@@ -156,7 +236,7 @@ public:
             for (; number < most && v.right; ++number) {
                 fuzz::layout l;
                 const fuzz::program p = draw_number(arguments_, number, l);
-                v = runner_.judge(p, l, run(p, l, static_cast<fuzz::mutant>(m), number, std::string("mutant ") + mutant_names[m]));
+                v = run(0, p, l, static_cast<fuzz::mutant>(m), number, std::string("mutant ") + mutant_names[m]);
             }
             const std::string why = v.what.substr(0, v.what.find('\n'));
             if (v.right) {
@@ -177,60 +257,46 @@ private:
         }
         throw std::invalid_argument("\"" + name + "\" is no mutant; see --list");
     }
-    fuzz::outcome run(const fuzz::program& p, const fuzz::layout& l, fuzz::mutant m, std::uint64_t number, const std::string& name) {
+
+    fuzz::verdict run(unsigned thread, const fuzz::program& p, const fuzz::layout& l, fuzz::mutant m, std::uint64_t number, const std::string& name) {
         {
             const std::lock_guard<std::mutex> guard(watch_mutex_);
-            runs_ = &p;
-            number_ = number;
-            what_runs_ = name;
-            begun_ = clock_type::now();
+            running_[thread] = {true, number, name, clock_type::now()};
         }
-        fuzz::outcome o = runner_.run(p, l, m);
+        fuzz::verdict v = runners_[thread]->run(p, l, m);
         const std::lock_guard<std::mutex> guard(watch_mutex_);
-        runs_ = nullptr;
-        return o;
+        running_[thread].there = false;
+        if (const double seconds = seconds_since(running_[thread].begun); arguments_.slow_seconds != 0 && seconds > arguments_.slow_seconds) {
+            std::printf("%s: %s took %.3f s\n", name_.c_str(), name.c_str(), seconds);
+        }
+        return v;
     }
 
-    /// One of the threads: draws the next program, runs it when it is its turn, judges it.
-    void run_some(fuzz::mutant m) {
-        std::unique_lock<std::mutex> lock(mutex_);
-        while (!is_over()) {
-            const std::uint64_t number = next_++;
-            lock.unlock();
-            fuzz::program p;
-            fuzz::layout l;
-            std::exception_ptr thrown;
-            try {
-                p = draw_number(arguments_, number, l);
-            } catch (...) {
-                thrown = std::current_exception();
+    /// One of the threads: takes batch after batch, whose programs share an engine and so run in the order of their numbers.
+    void run_batches(unsigned thread, fuzz::mutant m) {
+        const std::uint64_t end = arguments_.programs != 0 ? arguments_.first + arguments_.programs : ~std::uint64_t{0};
+        try {
+            while (!is_over()) {
+                const std::uint64_t batch = next_batch_++ * arguments_.batch;
+                if (batch >= end) return;
+                for (std::uint64_t number = std::max(batch, arguments_.first); number < std::min(batch + arguments_.batch, end); ++number) {
+                    if (is_over()) return;
+                    fuzz::layout l;
+                    const fuzz::program p = draw_number(arguments_, number, l);
+                    count(number, l, run(thread, p, l, m, number, name_of(number)));
+                }
             }
-            lock.lock();
-            turns_.wait(lock, [&] { return turn_ == number; });
-            fuzz::outcome o;
-            const bool runs = !thrown && !stop_;
-            if (runs) {
-                lock.unlock();
-                o = run(p, l, m, number, name_of(number));
-                lock.lock();
-            }
-            ++turn_;
-            stop_ = stop_ || thrown || !o.exception.empty();
-            if (thrown && !thrown_) thrown_ = thrown;
-            turns_.notify_all();
-            if (!runs) continue;
-            lock.unlock();
-            const fuzz::verdict v = runner_.judge(p, l, o);
-            lock.lock();
-            count(number, l, v);
+        } catch (...) {
+            const std::lock_guard<std::mutex> guard(mutex_);
+            thrown_ = std::current_exception();
+            stop_ = true;
         }
     }
-    bool is_over() const {
-        return stop_ || (arguments_.programs != 0 && next_ >= arguments_.first + arguments_.programs) ||
-               (arguments_.seconds != 0 && seconds_since(begin_) >= arguments_.seconds);
-    }
+    bool is_over() const { return stop_ || (arguments_.seconds != 0 && seconds_since(begin_) >= arguments_.seconds); }
 
     void count(std::uint64_t number, const fuzz::layout& l, const fuzz::verdict& v) {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        if (broken_) return;  // and this one with it, perhaps
         ++programs_;
         grids_ += l.expected.grids;
         blocks_ += l.expected.blocks;
@@ -239,7 +305,8 @@ private:
             std::printf("%s: %s is wrong\n%s", name_.c_str(), name_of(number).c_str(), v.what.c_str());
             std::fflush(stdout);
             failed_.push_back(number);
-            stop_ = stop_ || failed_.size() >= arguments_.most_failures;
+            broken_ = v.broken;
+            stop_ = stop_ || broken_ || failed_.size() >= arguments_.most_failures;
         }
         if (!arguments_.quiet && seconds_since(last_line_) > 30) {
             last_line_ = clock_type::now();
@@ -249,7 +316,8 @@ private:
 
     std::string name_of(std::uint64_t number) const { return "program " + std::to_string(number) + " (" + profile_of(arguments_, number) + ")"; }
 
-    void tell_how_to_repeat(std::uint64_t number) const {
+    /// `hangs`: the engine does, so this does not return.
+    void tell_how_to_repeat(std::uint64_t number, bool hangs) const {
         const std::string repeat = name_ + " --seed " + std::to_string(arguments_.seed) + " --profile " + arguments_.profile + " --batch " +
                                    std::to_string(arguments_.batch) + " --most-grids " + std::to_string(most_grids_of(arguments_)) +
                                    (arguments_.mutant != "none" ? " --mutant " + arguments_.mutant : "");
@@ -257,74 +325,26 @@ private:
         std::printf("repeat: %s --first %llu --programs 1\n", repeat.c_str(), static_cast<unsigned long long>(number));
         std::fflush(stdout);
         if (arguments_.no_shrink) return;
-        fuzz::layout drawn;
-        const fuzz::program p = draw_number(arguments_, number, drawn);
-        if (!fails_alone(p)) {
+        fuzz::layout l;
+        const fuzz::program p = draw_number(arguments_, number, l);
+        const std::string file = arguments_.folder + "/" + name_ + "-" + std::to_string(arguments_.seed) + "-" + std::to_string(number) + ".program";
+        if (hangs) {
+            std::ofstream(file) << text_of(p);
+            become_shrinker(file);
+        }
+        if (!shrink(arguments_, p, file)) {
             std::printf("alone it is right: it takes the programs before it; repeat: %s --first %llu --programs %llu\n", repeat.c_str(),
                         static_cast<unsigned long long>(first_of_batch), static_cast<unsigned long long>(number - first_of_batch + 1));
             std::fflush(stdout);
-            return;
         }
-        const auto begin = clock_type::now();
-        const std::function<bool(const fuzz::program&)> fails = [&](const fuzz::program& candidate) {
-            return seconds_since(begin) < 300 && fails_alone(candidate);
-        };
-        const fuzz::program small = fuzz::shrink(p, fails, 3000);
-        const std::string file = arguments_.folder + "/" + name_ + "-" + std::to_string(arguments_.seed) + "-" + std::to_string(number) + ".program";
-        std::ofstream(file) << text_of(small);
-        const fuzz::layout l = fuzz::lay_out(small, engine_, most_slots);
-        std::printf("shrunk to %llu grids, %llu blocks:\n%srepeat: %s --program %s --repeat %s%s\n", static_cast<unsigned long long>(l.expected.grids),
-                    static_cast<unsigned long long>(l.expected.blocks), text_of(small).c_str(), name_.c_str(), file.c_str(), runs_alone,
-                    arguments_.mutant != "none" ? (" --mutant " + arguments_.mutant).c_str() : "");
-        std::fflush(stdout);
     }
 
-    static std::string text_of(const fuzz::program& p) {
-        std::ostringstream out;
-        fuzz::write(out, p);
-        return out.str();
-    }
-
-    /// Runs a program in a process of its own, which may crash or hang.
-    bool fails_alone(const fuzz::program& p) const {
-        try {
-            fuzz::lay_out(p, engine_, most_slots);
-        } catch (const fuzz::too_large&) {
-            return false;
-        }
-        const std::string path = own_path();
-        char file[] = "/tmp/dynpar-program-XXXXXX";
-        const int descriptor = mkstemp(file);
-        if (descriptor < 0 || path.empty()) return false;
-        const std::string text = text_of(p);
-        const bool written = write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-        close(descriptor);
-        const std::string seconds = std::to_string(arguments_.program_seconds);
-        const pid_t child = written ? fork() : -1;
-        if (child == 0) {
-            const int nowhere = open("/dev/null", O_WRONLY);
-            dup2(nowhere, 1);
-            dup2(nowhere, 2);
-            execl(path.c_str(), path.c_str(), "--program", file, "--no-shrink", "--mutant", arguments_.mutant.c_str(), "--program-seconds",
-                  seconds.c_str(), "--repeat", runs_alone, static_cast<char*>(nullptr));
-            _exit(2);
-        }
-        bool failed = false;
-        if (child > 0) {
-            const auto begin = clock_type::now();
-            int status = 0;
-            while (waitpid(child, &status, WNOHANG) == 0) {
-                if (seconds_since(begin) > arguments_.program_seconds + 10) {
-                    kill(child, SIGKILL);
-                    waitpid(child, &status, 0);
-                    break;
-                }
-                std::this_thread::sleep_for(std::chrono::milliseconds(2));
-            }
-            failed = !WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 2);
-        }
-        unlink(file);
-        return failed;
+    /// As long as this process lives, what hangs on a GPU keeps others from it.
+    [[noreturn]] void become_shrinker(const std::string& file) const {
+        const std::string path = own_path(), seconds = std::to_string(arguments_.program_seconds);
+        execl(path.c_str(), path.c_str(), "--program", file.c_str(), "--shrink", "--mutant", arguments_.mutant.c_str(), "--program-seconds",
+              seconds.c_str(), static_cast<char*>(nullptr));
+        _exit(1);
     }
 
     /// A program that takes too long is a failure, and the end of this process.
@@ -332,13 +352,15 @@ private:
         while (!over_) {
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
             std::unique_lock<std::mutex> lock(watch_mutex_);
-            if (runs_ == nullptr || seconds_since(begun_) < arguments_.program_seconds) continue;
-            std::printf("%s: %s has not ended after %u s\n", name_.c_str(), what_runs_.c_str(), arguments_.program_seconds);
-            std::fflush(stdout);
-            const std::uint64_t number = number_;
-            lock.unlock();
-            if (arguments_.file.empty() && !arguments_.every_mutant) tell_how_to_repeat(number);
-            _exit(1);
+            for (const running& r : running_) {
+                if (!r.there || seconds_since(r.begun) < arguments_.program_seconds) continue;
+                std::printf("%s: %s has not ended after %u s\n", name_.c_str(), r.name.c_str(), arguments_.program_seconds);
+                std::fflush(stdout);
+                const std::uint64_t number = r.number;
+                lock.unlock();
+                if (arguments_.file.empty() && !arguments_.every_mutant) tell_how_to_repeat(number, true);
+                _exit(1);
+            }
         }
     }
 
@@ -354,25 +376,30 @@ private:
         std::fflush(stdout);
     }
 
+    /// What a thread runs.
+    struct running {
+        bool there = false;
+        std::uint64_t number = 0;
+        std::string name;
+        clock_type::time_point begun;
+    };
+
     const arguments& arguments_;
-    fuzz::runner& runner_;
+    std::vector<std::unique_ptr<fuzz::runner>> runners_;  // one for each thread
+    std::mutex watch_mutex_;
+    std::vector<running> running_;                        // likewise; under that lock
     fuzz::engine_traits engine_;
     std::string name_;
 
+    std::atomic<std::uint64_t> next_batch_{0};
+    std::atomic<bool> stop_{false};
     std::mutex mutex_;  // of what follows
-    std::condition_variable turns_;
-    std::uint64_t next_ = 0, turn_ = 0;  // the programs to draw and to run next
-    bool stop_ = false;
+    bool broken_ = false;
     std::exception_ptr thrown_;
     clock_type::time_point begin_, last_line_;
     std::uint64_t programs_ = 0, grids_ = 0, blocks_ = 0, out_of_resources_ = 0;
     std::vector<std::uint64_t> failed_;
 
-    std::mutex watch_mutex_;  // of what follows
-    const fuzz::program* runs_ = nullptr;
-    std::uint64_t number_ = 0;
-    std::string what_runs_;
-    clock_type::time_point begun_;
     std::atomic<bool> over_{false};
     std::thread watchdog_;
 };
@@ -402,12 +429,14 @@ int main(int argc, char** argv) {
     app.add_flag("--every-mutant", a.every_mutant, "whether every mutant is found among --programs programs");
     app.add_option("--program", a.file, "run the program in this file");
     app.add_option("--repeat", a.repeat, "how often, on one engine")->capture_default_str();
-    app.add_option("--threads", a.threads, "that draw programs and judge what they left; one at a time runs")
+    app.add_option("--threads", a.threads, "each with an engine of its own, that run batches of programs")
         ->capture_default_str()
-        ->check(CLI::PositiveNumber);
+        ->check(CLI::Range(1u, fuzz::most_programs));
     app.add_option("--folder", a.folder, "where shrunk programs are put")->capture_default_str();
     app.add_option("--program-seconds", a.program_seconds, "what a program may take")->capture_default_str();
     app.add_option("--failures", a.most_failures, "stop after so many")->capture_default_str();
+    app.add_option("--slow", a.slow_seconds, "name programs that run for longer than so many seconds; 0: none");
+    app.add_flag("--shrink", a.shrink, "make the program of --program small, by running it in processes of their own")->needs("--program");
     app.add_flag("--no-shrink", a.no_shrink, "do not make failing programs small");
     app.add_flag("--quiet", a.quiet, "no lines on the way");
     app.add_flag("--print", a.print, "print the first program instead of running any");
@@ -425,12 +454,16 @@ int main(int argc, char** argv) {
             fuzz::write(std::cout, draw_number(a, a.first, l));
             return 0;
         }
-        const auto runner = fuzz::runner::make();
-        if (!runner) {
+        if (a.shrink) return shrink_file(a);
+        // Else streams of different engines would share a queue of the hardware, and wait for each other.
+        if (a.threads > 1) setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+        std::vector<std::unique_ptr<fuzz::runner>> runners;
+        for (unsigned i = 0; i < a.threads; ++i) runners.push_back(fuzz::runner::make(i));
+        if (!runners.front()) {
             std::printf("skipped: no usable GPU\n");
             return exit_skipped;
         }
-        tool t(a, *runner);
+        tool t(a, std::move(runners));
         if (!a.file.empty()) return t.run_file();
         return a.every_mutant ? t.run_mutants() : t.run_many();
     } catch (const std::exception& e) {

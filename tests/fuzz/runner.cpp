@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <vector>
 
 #include "engine.hpp"
@@ -62,42 +63,41 @@ private:
     std::optional<dynpar::buffer<T>> memory_;
 };
 
+/// What a run left.
+struct outcome {
+    dynpar::report report;
+    mistake_log log{};
+    std::vector<std::uint32_t> counts;        // by slot, from the program's first
+    std::vector<std::uint32_t> begun, ended;  // likewise, if the program is stamped
+    bool out_of_resources = false;
+};
+
 class engine_runner : public runner {
 public:
-    outcome run(const program& p, const layout& l, mutant m) override {
-        outcome o;
+    explicit engine_runner(unsigned number) : number_(number), first_(number * slots_of_program) {}
+
+    verdict run(const program& p, const layout& l, mutant m) override {
+        verdict v;
         try {
             use_engine(p.settings);
-            o = run_once(p, l, m);
-            if (o.out_of_resources && (p.settings.pending_launches == 0 || p.settings.pending_launches > 16)) {
+            v = judge(p, l, run_once(p, l, m));
+            if (v.out_of_resources && v.right && (p.settings.pending_launches == 0 || p.settings.pending_launches > 16)) {
+                // The next run on the same engine has to be right.
                 const program next = small_program(p.settings);
-                o.next = std::make_unique<outcome>(run_once(next, lay_out_small(next), mutant::none));
+                const layout small = lay_out(next, traits(), 1000);
+                const verdict after = judge(next, small, run_once(next, small, mutant::none));
+                if (!after.right) {
+                    v.right = false;
+                    v.what += "after a run without memory, the next one:\n" + after.what;
+                } else if (after.out_of_resources) {
+                    v.right = false;
+                    v.what += "after a run without memory, the next one has none either\n";
+                }
             }
         } catch (const std::exception& e) {
-            o.exception = e.what();
-        }
-        return o;
-    }
-
-    verdict judge(const program& p, const layout& l, const outcome& o) const override {
-        verdict v;
-        if (!o.exception.empty()) {
             v.right = false;
             v.broken = true;
-            v.what = "exception: " + o.exception + "\n";
-            return v;
-        }
-        v = judge_one(p, l, o);
-        if (o.next) {
-            const program next = small_program(p.settings);
-            const verdict after = judge_one(next, lay_out_small(next), *o.next);
-            if (!after.right) {
-                v.right = false;
-                v.what += "after a run without memory, the next one:\n" + after.what;
-            } else if (after.out_of_resources) {
-                v.right = false;
-                v.what += "after a run without memory, the next one has none either\n";
-            }
+            v.what += std::string("exception: ") + e.what() + "\n";
         }
         return v;
     }
@@ -125,7 +125,11 @@ private:
         return p;
     }
 
-    static layout lay_out_small(const program& p) { return lay_out(p, traits(), 1000); }
+    /// Where an array with so many elements for each of this program's slots would begin if it had some for those of all programs.
+    template <class T>
+    T* by_slot(T* elements, std::uint32_t of_each = 1) const {
+        return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(elements) - std::uintptr_t{first_} * of_each * sizeof(T));
+    }
 
     /// The step or node that a mutant changes.
     static std::uint32_t target_of(const program& p, const layout& l, mutant m) {
@@ -196,7 +200,7 @@ private:
         image_.resize(sizeof(context) + node_bytes + step_bytes + need_bytes);
         unsigned char* const there = program_.get(*engine_, image_.size());
         if (there != told_) {
-            static_cast<void>(engine_->run(take_program{}, dynpar::shape(1, 1), reinterpret_cast<const context*>(there)));
+            static_cast<void>(engine_->run(take_program{}, dynpar::shape(1, 1), number_, reinterpret_cast<const context*>(there)));
             told_ = there;
         }
         unsigned char* const results = results_.get(*engine_, sizeof(mistake_log) + l.slots * sizeof(std::uint32_t));
@@ -205,14 +209,16 @@ private:
         c.steps = reinterpret_cast<const step*>(there + sizeof(context) + node_bytes);
         c.needs = reinterpret_cast<const need*>(there + sizeof(context) + node_bytes + step_bytes);
         c.log = reinterpret_cast<mistake_log*>(results);
-        c.counts = reinterpret_cast<std::uint32_t*>(results + sizeof(mistake_log));
-        c.values = values_.get(*engine_, l.slots);
-        c.notes = notes_.get(*engine_, l.slots);
-        c.scratch = scratch_.get(*engine_, std::size_t{l.slots} * scratch_of_block);
+        auto* const counts = reinterpret_cast<std::uint32_t*>(results + sizeof(mistake_log));
+        c.counts = by_slot(counts);
+        c.values = by_slot(values_.get(*engine_, l.slots));
+        c.notes = by_slot(notes_.get(*engine_, l.slots));
+        c.scratch = by_slot(scratch_.get(*engine_, std::size_t{l.slots} * scratch_of_block), scratch_of_block);
         if (p.stamped != 0) {
-            c.begins = begins_.get(*engine_, l.slots);
-            c.ends = ends_.get(*engine_, l.slots);
+            c.begins = by_slot(begins_.get(*engine_, l.slots));
+            c.ends = by_slot(ends_.get(*engine_, l.slots));
         }
+        c.first = first_;
         c.node_count = static_cast<std::uint32_t>(l.nodes.size());
         c.slots = l.slots;
         c.salt = p.salt;
@@ -238,18 +244,18 @@ private:
         // ---- what it left
         o.counts.resize(l.slots);
         copy_out(&o.log, results, sizeof(mistake_log));
-        copy_out(o.counts.data(), c.counts, l.slots * sizeof(std::uint32_t));
+        copy_out(o.counts.data(), counts, l.slots * sizeof(std::uint32_t));
         if (p.stamped != 0) {
             o.begun.resize(l.slots);
             o.ended.resize(l.slots);
-            copy_out(o.begun.data(), c.begins, l.slots * sizeof(std::uint32_t));
-            copy_out(o.ended.data(), c.ends, l.slots * sizeof(std::uint32_t));
+            copy_out(o.begun.data(), c.begins + first_, l.slots * sizeof(std::uint32_t));
+            copy_out(o.ended.data(), c.ends + first_, l.slots * sizeof(std::uint32_t));
         }
         finish_copies();
         return o;
     }
 
-    static verdict judge_one(const program& p, const layout& l, const outcome& o) {
+    static verdict judge(const program& p, const layout& l, const outcome& o) {
         verdict v;
         const mistake_log& log = o.log;
         const std::uint32_t* const counts = o.counts.data();
@@ -280,27 +286,30 @@ private:
 
     dynpar::report run_root(const node& root, std::uint32_t salt) {
         const dynpar::shape s = shape_of(root);
-        const std::uint32_t pattern = mix(0, salt);
+        const std::uint32_t pattern = mix(first_, salt);
         switch (root.kernel) {
-            case kernel::direct: return engine_->try_run(direct{}, s, 0u);
-            case kernel::bytes_8: return engine_->try_run(bytes_8{}, s, 0u, pattern);
-            default: return engine_->try_run(bytes_4{}, s, 0u);
+            case kernel::direct: return engine_->try_run(direct{}, s, first_);
+            case kernel::bytes_8: return engine_->try_run(bytes_8{}, s, first_, pattern);
+            default: return engine_->try_run(bytes_4{}, s, first_);
         }
     }
 
-    /// Whether launches may have been lost, and the report says that some were.
+    /// Whether launches may have been lost, and the report says that some were. Of the calls that have to fail only those of scratch() fail for
+    /// want of memory, and a run that has ended early has made fewer of these.
     static bool is_out_of_resources(const program& p, const layout& l, const dynpar::report& report) {
-        std::uint64_t memory = 0, expected_memory = 0;
+        std::uint64_t scratch = 0, expected_scratch = 0;
         for (const dynpar::failure& f : report.failures) {
             if (traits().bounds_pending && f.status == dynpar::status::pending_launches_exceeded) {
                 return p.settings.pending_launches != 0;
             }
-            if (f.status == dynpar::status::out_of_memory) memory += f.count;
+            if (f.status != dynpar::status::out_of_memory || !traits().may_run_out_of_memory) continue;
+            if (f.operation != dynpar::operation::scratch) return true;
+            scratch += f.count;
         }
         for (const auto& [key, count] : l.expected.failures) {
-            if (std::get<1>(key) == static_cast<int>(dynpar::status::out_of_memory)) expected_memory += count;
+            if (std::get<1>(key) == static_cast<int>(dynpar::status::out_of_memory)) expected_scratch += count;
         }
-        return traits().may_run_out_of_memory && memory > expected_memory;
+        return scratch > expected_scratch;
     }
 
     static void check_counts(const layout& l, const std::uint32_t* counts, std::ostream& wrong) {
@@ -442,6 +451,8 @@ private:
         if (early != 0) wrong << "  C3/C4/C5: " << early << " grids began before what they come after had ended, by the clock of all\n";
     }
 
+    unsigned number_;
+    std::uint32_t first_;  // slot
     std::optional<engine_type> engine_;
     engine_settings settings_;
     const unsigned char* told_ = nullptr;
@@ -454,9 +465,12 @@ private:
 
 }  // namespace
 
-std::unique_ptr<runner> runner::make() {
+std::unique_ptr<runner> runner::make(unsigned number) {
     if (!has_device()) return nullptr;
-    return std::make_unique<engine_runner>();
+#if defined(DYNPAR_SIMULATED_GPU) && DYNPAR_SIMULATED_GPU
+    if (number != 0) throw std::invalid_argument("a simulated GPU is for one thread");
+#endif
+    return std::make_unique<engine_runner>(number);
 }
 
 engine_traits runner::traits() { return traits_of_engine(); }
