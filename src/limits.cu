@@ -161,9 +161,9 @@ limits device_limits() {
 }
 
 scoped_limits::scoped_limits(const limits& wanted) {
-    const limits all = device_limits();
+    // Only these: to ask for one that the device does not have takes away an error that an earlier call has left.
     for (const device_limit& limit : device_limit_list) {
-        if (wanted.*limit.value) before_.*limit.value = all.*limit.value;
+        if (wanted.*limit.value) before_.*limit.value = read_back(limit);
     }
     results_ = apply(wanted);
 }
