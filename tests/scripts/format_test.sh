@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/format finds code that is not formatted and lines that are too long, skips what .clang-format-ignore lists, and
-# formats in place.
+# scripts/format finds code that is not formatted and lines of code and of documents that are too long, skips what
+# .clang-format-ignore lists, and formats in place.
 #     format_test.sh ROOT FOLDER
 set -euo pipefail
 root=$1 folder=$2
@@ -41,6 +41,14 @@ check 0 "" --check
 printf '\n// %s\n' "$(printf 'x%.0s' $(seq 118))" >>"$folder/src/three.hpp"
 check 1 "src/three.hpp:3: more than 120 columns" --check
 rm "$folder/src/three.hpp"
+
+long=$(printf 'µ%.0s' $(seq 121))
+mkdir "$folder/docs"
+printf '%s\n\n| %s |\n\n```text\n%s\n```\n' "${long%µ}" "$long" "$long" >"$folder/docs/page.md"
+check 0 "" --check
+printf '\n%s\n' "$long" >>"$folder/docs/page.md"
+check 1 "docs/page.md:9: more than 120 columns" --check
+rm "$folder/docs/page.md"
 
 echo 'int  four( ) {return 4;}' >"$folder/src/other/four.cpp"
 check 0 "" --check
