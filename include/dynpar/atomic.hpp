@@ -1,4 +1,4 @@
-// Adding to memory that other threads add to at the same time, on any engine.
+// Adding to memory to which other threads add at the same time, on any engine.
 #pragma once
 
 #include <type_traits>
@@ -7,12 +7,11 @@
 
 namespace dynpar {
 
-/// Adds `value` to `*address` as one indivisible step and returns what was there before. Other threads of the same run,
-/// of any grid, may do so at the same time: no addition is lost. The order is relaxed: it orders no other memory, so
-/// what it counts may be read by a continuation, after `wait()`, or by the host after the run, and not before. `T` is
-/// an integer or floating-point type of 4 or 8 bytes; integers wrap around. `address` is global memory, or on the
-/// device also shared memory. In floating point the sum depends on the order of the additions, which no engine promises
-/// but the host engine with one schedule.
+/// Adds `value` to `*address` atomically and returns the old value. Other threads of the same run, of any grid, may do
+/// so at the same time: no addition is lost. The order is relaxed and orders no other memory, so read the result in a
+/// continuation, after `wait()`, or on the host after the run, and not earlier. `T` is an integer or floating-point
+/// type of 4 or 8 bytes; integers wrap around. `address` is global memory, or on the device also shared memory. In
+/// floating point the sum depends on the order of the additions, which only the host engine with one schedule promises.
 template <class T>
 DYNPAR_FUNCTION T atomic_add(T* address, std::common_type_t<T> value) {
     static_assert((sizeof(T) == 4 || sizeof(T) == 8) && (std::is_integral_v<T> || std::is_floating_point_v<T>),

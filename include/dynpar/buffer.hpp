@@ -20,8 +20,8 @@ struct memory_space {
     void (*copy_out)(void* host, const void* there, std::size_t bytes);
 };
 
-/// An array in the memory of an engine: made by `engine.make_buffer<T>(n)`, freed on destruction. Contents start
-/// undefined.
+/// An array in the memory of an engine: made by `engine.make_buffer<T>(n)`, freed on destruction. Its contents are
+/// undefined at first.
 template <class T>
 class buffer {
     static_assert(std::is_trivially_copyable_v<T>, "dynpar: a buffer copies bytes between host and engine");
@@ -43,7 +43,7 @@ public:
         return *this;
     }
 
-    T* data() const { return data_; }           ///< for kernels; on a GPU engine the host may not follow it
+    T* data() const { return data_; }           ///< for kernels; on a GPU engine the host must not use it
     std::size_t size() const { return size_; }  ///< in elements
 
     /// Copies `size()` elements from host memory into the buffer; waits until that is done.

@@ -1,4 +1,4 @@
-// The settings of a run, gathered from command line, environment and file, each value with where it came from.
+// The settings of a run, read from command line, environment and file; each value knows where it came from.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct setting {
     std::uint64_t least;               ///< count, bytes: the least allowed value
     std::uint64_t most;                ///< count, bytes: the greatest allowed value
     std::vector<std::string> choices;  ///< choice: the allowed words
-    const char* default_value;         ///< as on the command line; null if not giving it means something of its own
+    const char* default_value;         ///< as on the command line; null if leaving it out has a meaning of its own
     const char* not_given;             ///< if there is no default: what happens then
     const char* meaning;               ///< a sentence for --help
     /// A member of `limits`. The type has a name because nvcc writes it out with parentheses, of which g++ warns.
@@ -70,30 +70,30 @@ const std::vector<setting>& settings();
 /// The environment of this process, each variable as "NAME=value".
 std::vector<std::string> process_environment();
 
-/// Where a configuration is read from.
+/// The sources of a configuration.
 struct config_sources {
     /// The file to read, which must exist: a regular one of at most 16 KiB. Not given: `dynpar.toml` in the working
     /// directory, if there is one.
     std::optional<std::filesystem::path> file;
-    /// Variables as "NAME=value". One with an empty value counts as not set.
+    /// Variables as "NAME=value". A variable with an empty value counts as not set.
     std::vector<std::string> environment = process_environment();
     /// Options of the command line and their values: {"--sync-depth", "8"}. The last of several wins.
     std::vector<std::pair<std::string, std::string>> command_line;
 };
 
-/// The settings of a run. Command line beats environment beats file beats default; what is given is checked even where
-/// it is beaten. Needs the target `dynpar::config`.
+/// The settings of a run. The command line overrides the environment, which overrides the file, which overrides the
+/// default; a value is checked even if it is overridden. Needs the target `dynpar::config`.
 class config {
 public:
     /// The defaults.
     config();
 
-    /// Reads all sources and changes nothing else: the log's level is the caller's to set.
-    /// Throws `config_error` for the first thing that is wrong: file missing or unreadable, malformed TOML, unknown key
-    /// or option, wrong type, value out of range.
+    /// Reads all sources and changes nothing else: the caller sets the log's level.
+    /// Throws `config_error` for the first error: file missing or unreadable, malformed TOML, unknown key or option,
+    /// wrong type, value out of range.
     static config load(const config_sources& sources = {});
 
-    /// The engine that is asked for.
+    /// The requested engine.
     engine_kind engine() const;
     /// The level that the log should have.
     log::level log_level() const;
@@ -106,12 +106,12 @@ public:
     /// "dynpar.toml:4" or "default". `name` is as in `setting::name()`; throws `std::out_of_range` for any other.
     const std::string& origin(std::string_view name) const;
 
-    /// Lines for the log: unknown environment variables that begin with DYNPAR_. They are no errors, for programs
-    /// around dynpar may use such names for themselves.
+    /// Lines for the log: unknown environment variables that begin with DYNPAR_. They are not errors, because programs
+    /// around dynpar may use such names themselves.
     const std::vector<std::string>& warnings() const { return warnings_; }
 
-    /// All settings as TOML, each with its origin in a comment. A setting that has neither value nor default is a
-    /// comment whole.
+    /// All settings as TOML, each with its origin in a comment. The whole line of a setting that has neither value nor
+    /// default is a comment.
     std::string print() const;
 
 private:

@@ -11,8 +11,8 @@
 
 namespace dynpar {
 
-/// What to do about a CUDA error, in a clause without a full stop; "" where there is nothing useful to say. Of error
-/// codes in general: cudaError in the CUDA Runtime API reference.
+/// What to do about a CUDA error, in a clause without a full stop; "" if there is no useful advice. For the error codes
+/// see cudaError in the CUDA Runtime API reference.
 inline const char* advice(cudaError_t code) {
     switch (code) {
         case cudaErrorInvalidConfiguration:
@@ -83,8 +83,8 @@ private:
 };
 
 /// Throws `cuda_error` unless `code` is cudaSuccess. `doing` says what was tried ("copy of the result"), `place` is the
-/// caller's. Takes the error out of the CUDA runtime too, so that no later and innocent call reports it again; after a
-/// kernel fault the runtime keeps reporting it all the same, because the context is lost.
+/// caller's. Also clears the error in the CUDA runtime, so that no later, unrelated call reports it again; after a
+/// kernel fault the runtime keeps reporting it, because the context is lost.
 inline void check(cudaError_t code, const char* doing, source_place place = DYNPAR_HERE) {
     if (code == cudaSuccess) return;
     static_cast<void>(cudaGetLastError());

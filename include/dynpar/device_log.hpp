@@ -1,4 +1,4 @@
-// What went wrong in device code: the host's side of the log that dynpar's device calls write their failures to.
+// What failed in device code: the host's side of the log to which dynpar's device calls write their failures.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -35,7 +35,7 @@ constexpr const char* to_string(device_call call) {
 struct device_failure {
     device_call call = device_call::launch;  ///< which call failed
     cudaError_t code = cudaSuccess;          ///< how
-    std::string file;                        ///< where the call was written; a long path has lost its beginning
+    std::string file;                        ///< where the call was written; the beginning of a long path is cut off
     int line = 0;                            ///< in that file, from 1
     std::string kernel;                      ///< the name given with `launch_configuration::named`, or ""
     dynpar::shape first_shape;               ///< of a launch: the shape of the first that failed
@@ -46,8 +46,8 @@ struct device_failure {
 /// in force is 2048; raise ...". `pending_limit`: the limit on pending launches in force, 0 if unknown.
 std::string describe(const device_failure& failure, std::uint64_t pending_limit);
 
-/// Thrown by `check_device_launches` and `synchronize` when calls in device code failed. Above all, a launch that
-/// failed did not run: results are not to be trusted.
+/// Thrown by `check_device_launches` and `synchronize` when calls in device code failed. Do not trust the results: a
+/// launch that failed did not run.
 class device_launch_error : public std::runtime_error {
 public:
     device_launch_error(std::vector<device_failure> failures, std::uint64_t lost_launches, std::uint64_t failed_calls,
@@ -59,7 +59,7 @@ public:
     std::uint64_t failed_calls() const { return failed_calls_; }
     /// How many launches and tail launches did not run: exact. They are among the failed calls.
     std::uint64_t lost_launches() const { return lost_launches_; }
-    /// The limit on pending launches that was in force when the failures were read; 0 if the device did not tell.
+    /// The limit on pending launches that was in force when the failures were read; 0 if it is unknown.
     std::uint64_t pending_limit() const { return pending_limit_; }
 
 private:
@@ -70,11 +70,11 @@ private:
 };
 
 /// Reads what device calls have logged on the current device since the last check. Throws `device_launch_error` if
-/// anything has; each failure is thrown once, on whichever thread checks first. Failures of grids that are still
-/// running belong to a later check, so wait for the work first (or use `synchronize(stream)`); work on other streams is
-/// not waited for. Throws `cuda_error` if the log cannot be read: after a kernel fault the device's memory is lost, and
-/// the log with it. Costs one copy of 16 bytes from the device as long as nothing new has failed. Needs
-/// `dynpar::dynpar`.
+/// there is a failure; each failure is thrown once, in the thread that checks first. Failures of grids that are still
+/// running are found by a later check, so wait for the work first (or use `synchronize(stream)`); this function does
+/// not wait for work on other streams. Throws `cuda_error` if the log cannot be read: after a kernel fault the device's
+/// memory is lost, and the log with it. Costs one copy of 16 bytes from the device as long as nothing new has failed.
+/// Needs `dynpar::dynpar`.
 void check_device_launches(source_place place = DYNPAR_HERE);
 
 namespace detail {

@@ -12,10 +12,10 @@
 
 namespace dynpar {
 
-/// Three sizes (of a grid in blocks, of a block in threads) or three indices, x fastest. As a size, what is not given
-/// is 1. A type of its own because the core builds without CUDA; under nvcc it converts to and from `::dim3`. A size
-/// that no unsigned holds (negative, or 2^32 and more) becomes UINT_MAX, which no engine accepts as a size: it is
-/// refused at the launch and never wraps to a size that looks right.
+/// Three sizes (of a grid in blocks, of a block in threads) or three indices, x fastest. Sizes that are not given
+/// are 1. The core builds without CUDA, so it has its own type; under nvcc it converts to and from `::dim3`. A size
+/// that does not fit an unsigned (negative, or 2^32 and more) becomes UINT_MAX, which no engine accepts: the launch is
+/// refused, and the size never wraps to one that looks right.
 struct dimensions {
     unsigned x = 1;
     unsigned y = 1;
@@ -24,8 +24,7 @@ struct dimensions {
     constexpr dimensions() = default;
 
     // A static_assert and not a constraint in the template's head: after a constrained conversion, nvcc's device
-    // compiler gives
-    // __builtin_LINE() in a later default argument a wrong value, and DYNPAR_HERE would lead astray.
+    // compiler gives __builtin_LINE() in a later default argument a wrong value, and DYNPAR_HERE would be wrong.
     template <class X, class Y = unsigned, class Z = unsigned>
     DYNPAR_FUNCTION constexpr dimensions(X x_size, Y y_size = 1, Z z_size = 1)  // an integer is a size, so not explicit
         : x(to_unsigned(x_size)), y(to_unsigned(y_size)), z(to_unsigned(z_size)) {
@@ -38,7 +37,7 @@ struct dimensions {
     DYNPAR_FUNCTION constexpr operator ::dim3() const { return ::dim3(x, y, z); }
 #endif
 
-    /// How many elements there are. 64 bits: three unsigned sizes of a legal grid overflow 32.
+    /// The number of elements. 64 bits: the product of three sizes of a legal grid overflows 32.
     DYNPAR_FUNCTION constexpr unsigned long long count() const { return static_cast<unsigned long long>(x) * y * z; }
 
     /// The index of the element with this rank, x fastest.

@@ -1,4 +1,4 @@
-// All of dynpar that the compiler at hand can use: the core and the engines.
+// All of dynpar that the compiler can use: the core and the engines.
 #pragma once
 
 #include "atomic.hpp"

@@ -40,21 +40,21 @@ inline std::string to_string(const built_engines& built) {
     return std::string("host") + (built.cdp ? ", cdp" : "") + (built.queue ? ", queue" : "");
 }
 
-/// What is known of the machine's GPU.
+/// What is known about the machine's GPU.
 struct gpu_state {
     bool usable = false;
     std::string name;  ///< if usable: "NVIDIA H200"
-    /// Else why not: "no CUDA device was found (cudaErrorNoDevice: no CUDA-capable device is detected)".
+    /// Otherwise the reason: "no CUDA device was found (cudaErrorNoDevice: no CUDA-capable device is detected)".
     std::string why_not;
 };
 
-/// An engine, and in one line why it and no other: "queue engine on NVIDIA H200: there is a GPU".
+/// An engine, and in one line why it was chosen: "queue engine on NVIDIA H200: there is a GPU".
 struct engine_choice {
     engine_kind kind = engine_kind::host;
     std::string why;
 };
 
-/// Chooses the engine. `automatic` is the queue engine where there is a GPU and the program has that engine, else the
+/// Chooses the engine. `automatic` is the queue engine if there is a GPU and the program has that engine, else the
 /// device runtime's under the same conditions, else the host engine. `origin` says who asked: "command line --engine".
 /// Throws `std::invalid_argument` with one line if the engine that was asked for is not built or has no GPU to run on.
 inline engine_choice choose(engine_kind asked, const built_engines& built, const gpu_state& gpu,

@@ -11,8 +11,7 @@ namespace dynpar {
 struct engine_options {
     dynpar::limits limits;        ///< what a run may use
     std::size_t trace_grids = 0;  ///< how many grids a run's trace has room for; 0: no trace, and no cost
-    /// Show on standard error what is going on in a run of more than a second. Where that is no terminal, nothing is
-    /// shown.
+    /// Show the progress of a run that takes more than a second, on standard error, and only if that is a terminal.
     bool progress = false;
 };
 

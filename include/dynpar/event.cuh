@@ -1,4 +1,4 @@
-// Events: points in a stream that another stream can wait for. Of the host, and of a block in device code.
+// Events: points in a stream for which another stream can wait. For the host, and for a block in device code.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@
 
 namespace dynpar {
 
-/// A host event that somebody else owns; trivially copyable.
+/// A host event owned by another object; trivially copyable.
 class event_view {
 public:
     constexpr event_view(cudaEvent_t handle) : handle_(handle) {}  // as for stream_view
@@ -24,7 +24,7 @@ private:
     cudaEvent_t handle_;
 };
 
-/// Whether an event notes the time. An event that does not is cheaper to wait for.
+/// Whether an event records the time. Waiting for an event that does not is cheaper.
 enum class event_timing : unsigned char { off, on };
 
 /// Owns a host event on the device that was current when it was made. Move-only.
@@ -42,11 +42,11 @@ public:
     event_view view() const { return event_view(handle_.get()); }
     operator event_view() const { return view(); }
 
-    /// Marks the end of what has been given to the stream so far. Throws `cuda_error`.
+    /// Records the work that has been given to the stream so far. Throws `cuda_error`.
     void record(stream_view s, source_place place = DYNPAR_HERE) {
         check(cudaEventRecord(handle_.get(), s.handle()), "recording an event", place);
     }
-    /// Waits until the work recorded before the event is complete. Throws `cuda_error`, also for a fault in that work.
+    /// Waits until the recorded work is complete. Throws `cuda_error`, also for a fault in that work.
     void synchronize(source_place place = DYNPAR_HERE) const {
         check(cudaEventSynchronize(handle_.get()), "waiting for an event", place);
     }
@@ -77,7 +77,7 @@ inline void stream::wait(event_view recorded, source_place place) const { view()
 #if DYNPAR_HAS_DEVICE_LAUNCH
 namespace device {
 
-/// An event of the calling block that somebody else owns; trivially copyable.
+/// An event of the calling block, owned by another object; trivially copyable.
 class event_view {
 public:
     __device__ constexpr explicit event_view(cudaEvent_t handle) : handle_(handle) {}
@@ -90,11 +90,11 @@ private:
     cudaEvent_t handle_;
 };
 
-/// Owns an event of the block that made it, without timing (device events have none). For the threads of that block
-/// alone. Move-only.
+/// Owns an event of the block that made it, without timing (device events have none). Only the threads of that block
+/// may use it. Move-only.
 class event {
 public:
-    /// A failure is logged and kept in `error()`; whatever is then done with the event fails.
+    /// A failure is logged and kept in `error()`; every later use of the event fails.
     __device__ explicit event(source_place place = DYNPAR_HERE) {
         error_ = detail::result_of(cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming));
         if (detail::logged(device_call::make_event, error_, place) != cudaSuccess) handle_ = nullptr;
@@ -118,7 +118,7 @@ public:
     __device__ event_view view() const { return event_view(handle_); }
     __device__ operator event_view() const { return view(); }
 
-    /// Marks the end of what has been given to the stream so far. A failure is also logged.
+    /// Records the work that has been given to the stream so far. A failure is also logged.
     __device__ cudaError_t record(stream_view s, source_place place = DYNPAR_HERE) {
         const bool usable = handle_ != nullptr && s.handle() != detail::no_stream();
         return detail::logged(

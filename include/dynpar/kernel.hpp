@@ -1,5 +1,4 @@
-// What a kernel is: its name, and the checks that turn a wrong kernel or a wrong argument into one readable compile
-// error.
+// What a kernel is: its name, and the checks that turn a wrong kernel or argument into one readable compile error.
 #pragma once
 
 #include <type_traits>
@@ -8,7 +7,7 @@
 
 namespace dynpar {
 
-/// A piece of text that device code can carry around: neither std::string_view nor strlen works there.
+/// Text for device code, where neither std::string_view nor strlen works.
 struct text {
     const char* begin;
     unsigned length;
@@ -62,8 +61,8 @@ DYNPAR_FUNCTION constexpr text kernel_name() {
 
 /// The most threads that a block of this kernel may have: its member `static constexpr unsigned max_threads`, else
 /// 1024. On a GPU the compiler must fit that many threads' registers into a multiprocessor: 64 a thread for 1024. A
-/// kernel that needs more of them, or calls a function that does, says that it wants fewer threads; a launch with more
-/// is an invalid_configuration.
+/// kernel that needs more registers, or calls a function that does, declares fewer threads; a launch with more is an
+/// invalid_configuration.
 template <class Kernel>
 DYNPAR_FUNCTION constexpr unsigned most_threads() {
     if constexpr (detail::has_max_threads<Kernel>::value) {
@@ -76,8 +75,8 @@ DYNPAR_FUNCTION constexpr unsigned most_threads() {
 }
 
 /// Stops the compilation with a sentence if `Kernel` cannot be launched with these arguments on blocks of type `Block`.
-/// Kernel and arguments are copied bit by bit into the launch (a grid in GPU memory knows no constructors), so both
-/// must be trivially copyable; and no place that they are copied to is aligned to more than 16 bytes on every engine.
+/// A launch copies the bytes of kernel and arguments (a grid in GPU memory calls no constructors), so both must be
+/// trivially copyable, and not every engine has memory aligned to more than 16 bytes for them.
 template <class Block, class Kernel, class... Args>
 DYNPAR_FUNCTION constexpr void check_kernel() {
     static_assert(std::is_trivially_copyable_v<Kernel>,

@@ -31,8 +31,8 @@ namespace detail {
 template <class... Types>
 struct type_list {};
 
-/// Stops the compilation with a sentence where the kernel does not take the arguments. True if it does, so that the
-/// caller can leave out the code that would only add pages of errors to the sentence.
+/// Stops the compilation with a sentence if the kernel does not take the arguments. True if it does, so that the caller
+/// can omit the code that would only add pages of errors to the sentence.
 template <class... Params, class... Args>
 DYNPAR_FUNCTION constexpr bool check_arguments(type_list<Params...>, type_list<Args...>) {
     constexpr bool right_number = sizeof...(Params) == sizeof...(Args);
@@ -60,8 +60,9 @@ inline std::string describe_launch(const launch_configuration& c) {
 
 /// Launches a kernel from the host: `launch(stream, {blocks, threads, shared_bytes}, kernel, args...)`. Asynchronous.
 /// Each argument is converted to the kernel's own parameter type. Returns when the launch is accepted; throws
-/// `cuda_error` (code, name, and the place where the configuration was written) if it is not. An error of a kernel
-/// launched before may show here too. A kernel that is a template is given with its arguments: `scale<float>`.
+/// `cuda_error` (code, name, and the place where the configuration was written) if it is not. It may also report
+/// the error of a kernel that was launched before. A kernel that is a template is given with its arguments:
+/// `scale<float>`.
 template <class... Params, class... Args>
 void launch(stream_view s, const launch_configuration& c, void (*kernel)(Params...), Args&&... args) {
     if constexpr (detail::check_arguments(detail::type_list<Params...>{}, detail::type_list<Args&&...>{})) {
@@ -87,8 +88,8 @@ using dynpar::detail::logged;
 using dynpar::detail::no_stream;
 using dynpar::detail::type_list;
 
-/// The stream for a child that nothing waits for but the parent's completion. The old device runtime has none: there it
-/// is the block's default stream, which keeps the order of the launches on top.
+/// The stream for a child for which only the parent's completion waits. The old device runtime has no such stream:
+/// there it is the block's default stream, which in addition keeps the order of the launches.
 __device__ __forceinline__ cudaStream_t fire_and_forget_stream() {
 #if DYNPAR_OLD_DEVICE_RUNTIME
     return nullptr;
@@ -111,8 +112,8 @@ __device__ __forceinline__ cudaStream_t tail_launch_stream() {
 }
 #endif
 
-/// Launches and returns the error; logs nothing. The error is the launching thread's last error, so one that this
-/// thread left behind by a call that nobody checked is taken for this launch's.
+/// Launches and returns the error; logs nothing. The error is the launching thread's last error, so an error that an
+/// earlier, unchecked call of this thread left behind is taken for this launch's.
 template <class... Params, class... Args>
 __device__ __forceinline__ cudaError_t try_launch(const launch_configuration& c, cudaStream_t s,
                                                   void (*kernel)(Params...), Args&&... args) {
@@ -140,9 +141,10 @@ __device__ __forceinline__ cudaError_t try_tail_launch(const launch_configuratio
 }  // namespace detail
 
 /// Launches a child grid, fire and forget: `device::launch({blocks, threads}, kernel, args...)`. It may begin at once,
-/// in no order with others; the parent grid is not complete before it. It sees what the calling thread wrote before,
-/// and what its block wrote before a __syncthreads() that the thread has passed. Every calling thread launches a grid
-/// of its own. A failure (the child does not run) is returned, and logged for `check_device_launches` on the host.
+/// in no particular order with other grids; the parent grid is not complete before it is. It sees what the calling
+/// thread wrote before, and what its block wrote before a __syncthreads() that the thread has passed. Every calling
+/// thread launches its own grid. A failure (the child does not run) is returned, and logged for `check_device_launches`
+/// on the host.
 template <class... Params, class... Args>
 __device__ __forceinline__ cudaError_t launch(const launch_configuration& c, void (*kernel)(Params...),
                                               Args&&... args) {
@@ -151,8 +153,8 @@ __device__ __forceinline__ cudaError_t launch(const launch_configuration& c, voi
                           c);
 }
 
-/// The same, in order after all that was given to the stream before. `device::stream_view()` is the block's default
-/// stream.
+/// The same, in order after everything that was given to the stream before. `device::stream_view()` is the block's
+/// default stream.
 template <class... Params, class... Args>
 __device__ __forceinline__ cudaError_t launch(stream_view s, const launch_configuration& c, void (*kernel)(Params...),
                                               Args&&... args) {
@@ -163,9 +165,9 @@ __device__ __forceinline__ cudaError_t launch(stream_view s, const launch_config
                           c);
 }
 
-/// Launches a grid that begins when the calling grid and all that was launched from it is complete, and sees all they
-/// wrote. Several of one grid run one after another, in the order of the calls. This is what is left of a device-side
-/// cudaDeviceSynchronize: move the code after it into a kernel of its own.
+/// Launches a grid that begins when the calling grid and everything launched from it is complete, and sees everything
+/// they wrote. Several of one grid run one after another, in the order of the calls. It replaces a device-side
+/// cudaDeviceSynchronize: move the code that followed it into a kernel of its own.
 /// A failure is returned and logged. Old device runtime (see DYNPAR_OLD_DEVICE_RUNTIME): cudaErrorNotSupported.
 template <class... Params, class... Args>
 __device__ __forceinline__ cudaError_t tail_launch(const launch_configuration& c, void (*kernel)(Params...),

@@ -1,4 +1,4 @@
-// The launch configuration: how large a grid is to be and where that was written. Stream and kernel are not part of it.
+// The launch configuration: how large a grid is, and where that was written. Stream and kernel are not part of it.
 #pragma once
 
 #include "dimensions.hpp"
@@ -9,7 +9,7 @@ namespace dynpar {
 
 /// Grid, block and shared memory of a launch of a plain `__global__` kernel, and the line that it was written on:
 /// `launch_configuration(16, 256)`, or in the call itself `launch(stream, {{4, 4}, {16, 16}, 1024}, kernel, args...)`.
-/// Any values can be written down; whether a grid can be so is checked by CUDA at the launch.
+/// Any values are accepted here; CUDA checks at the launch whether such a grid can exist.
 struct launch_configuration {
     dimensions grid;                    ///< blocks in the grid
     dimensions block;                   ///< threads in a block
@@ -21,9 +21,9 @@ struct launch_configuration {
                                                    source_place written = DYNPAR_HERE)
         : grid(grid_size), block(block_size), shared_bytes(shared), place(written) {}
 
-    /// The same configuration for a kernel of this name: `launch_configuration(1, 32).named("child")`. The compiler
-    /// does not tell a program the name of a `__global__` function. A string literal, or text that lives as long as
-    /// the configuration.
+    /// The same configuration for a kernel of this name: `launch_configuration(1, 32).named("child")`. A program
+    /// cannot learn the name of a `__global__` function from the compiler. `name` is a string literal, or text that
+    /// lives as long as the configuration.
     DYNPAR_FUNCTION constexpr launch_configuration named(const char* name) const {
         launch_configuration copy = *this;
         copy.kernel_name = name;

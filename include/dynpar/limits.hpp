@@ -1,4 +1,4 @@
-// The limits of nested parallelism: what a run may use, and (with CUDA) setting them on the device and reading back.
+// The limits of nested parallelism: what a run may use; with CUDA also setting them on the device, and reading them.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace dynpar {
 
-/// What a run may use. A limit that is not given keeps what there is: the device's own setting on a GPU, dynpar's
-/// default below on the engines that dynpar schedules itself.
+/// What a run may use. A limit that is not given keeps its present value: on a GPU the device's own setting, on the
+/// engines that dynpar schedules itself the default below.
 struct limits {
     /// How deep `wait()` may nest: a grid at nesting depth d may wait if d < sync_depth. On GPUs with compute
     /// capability below 9.0 and the old device runtime it is `cudaLimitDevRuntimeSyncDepth`, which reserves device
@@ -23,40 +23,39 @@ struct limits {
     std::optional<std::size_t> pending_launches;
     /// How deep grids may nest: a grid at depth d may launch children if d < nesting_depth. Not given: no limit.
     std::optional<std::size_t> nesting_depth;
-    /// Stack of a GPU thread in bytes (`cudaLimitStackSize`). On the queue engine, if not given, what `sync_depth`
-    /// takes.
+    /// Stack of a GPU thread in bytes (`cudaLimitStackSize`). If not given, the queue engine sets what `sync_depth`
+    /// needs.
     std::optional<std::size_t> stack_bytes;
-    /// Memory in bytes where `scratch` lives. On the device runtime engine the device heap (`cudaLimitMallocHeapSize`,
-    /// 8 MiB by default); on the queue engine its memory for grids, where `queue_options::memory_bytes` says nothing
-    /// else.
+    /// Memory for `scratch` in bytes. On the device runtime engine the device heap (`cudaLimitMallocHeapSize`, 8 MiB by
+    /// default); on the queue engine its memory for grids, unless `queue_options::memory_bytes` is given.
     std::optional<std::size_t> heap_bytes;
     /// Buffer of device-side printf in bytes (`cudaLimitPrintfFifoSize`), 1 MiB by default.
     std::optional<std::size_t> printf_bytes;
 
-    /// The synchronization depth where none is given: as deep as CUDA's first device runtime let grids nest.
+    /// The synchronization depth if none is given: as deep as CUDA's first device runtime let grids nest.
     static constexpr std::size_t default_sync_depth = 24;
 };
 
 /// What became of one limit.
 struct limit_result {
     std::string name;                 ///< as in `limits`: "sync_depth"
-    std::size_t asked = 0;            ///< what was asked for
-    std::optional<std::size_t> got;   ///< what the device says it is now; nothing if it has no such limit
+    std::size_t asked = 0;            ///< the requested value
+    std::optional<std::size_t> got;   ///< its value on the device now; empty if the device has no such limit
     std::ptrdiff_t device_bytes = 0;  ///< device memory that the change took (negative: gave back), in bytes
     std::string refused;              ///< empty if it was set; else why not, and what that means, in a sentence
 };
 
 /// Sets the limits that are given on the current CUDA device with `cudaDeviceSetLimit` and reads each back. One result
-/// for each limit given, in the order of their declaration. What the device cannot do (the synchronization depth on
-/// compute capability 9.0 and newer) is said in `refused` and is not an error. `nesting_depth` is no limit of the
-/// device and is left out. Needs the target `dynpar::dynpar`. Throws `cuda_error` if there is no usable device.
+/// for each limit given, in the order of their declaration. If the device does not have a limit (the synchronization
+/// depth on compute capability 9.0 and newer), `refused` says so; that is not an error. `nesting_depth` is not a limit
+/// of the device and has no result. Needs the target `dynpar::dynpar`. Throws `cuda_error` if there is no usable
+/// device.
 std::vector<limit_result> apply(const limits& wanted);
 
-/// The current device's limits, each where the device has it. Needs `dynpar::dynpar`. Throws `cuda_error` without a
-/// device.
+/// The limits of the current device, those that it has. Needs `dynpar::dynpar`. Throws `cuda_error` without a device.
 limits device_limits();
 
-/// Applies limits and restores on destruction what was there. Needs `dynpar::dynpar`.
+/// Applies limits, and restores the earlier values on destruction. Needs `dynpar::dynpar`.
 class scoped_limits {
 public:
     explicit scoped_limits(const limits& wanted);
@@ -64,7 +63,7 @@ public:
     scoped_limits(const scoped_limits&) = delete;
     scoped_limits& operator=(const scoped_limits&) = delete;
 
-    /// What became of each limit asked for.
+    /// What became of each requested limit.
     const std::vector<limit_result>& results() const { return results_; }
 
 private:

@@ -1,4 +1,4 @@
-// What dynpar says to people while it works: lines on standard error, with a level.
+// dynpar's log: lines on standard error for people, each with a level.
 #pragma once
 
 #include <optional>
@@ -7,19 +7,19 @@
 
 namespace dynpar::log {
 
-/// How important a line is. What is below the log's level is not written.
+/// How important a line is. Lines below the log's level are not written.
 enum class level : unsigned char {
-    debug,  ///< what dynpar does, for finding faults
+    debug,  ///< what dynpar does, for debugging
     info,   ///< what a user may want to know
-    warn,   ///< something is probably not as the user wants it, and the run goes on
+    warn,   ///< something is probably not as the user wants it; the run continues
     error,  ///< something failed
-    off,    ///< as the log's level: write nothing
+    off,    ///< only as the log's level: write nothing
 };
 
 /// The names of the levels in ascending order, as in `DYNPAR_LOG=debug`.
 inline constexpr const char* level_names[] = {"debug", "info", "warn", "error", "off"};
 
-/// The level where nothing else is asked for.
+/// The level unless another is requested.
 inline constexpr level default_level = level::warn;
 
 /// The name of a level, as in `level_names`.
@@ -33,9 +33,9 @@ inline std::optional<level> parse_level(std::string_view name) {
 }
 
 /// Writes one message to standard error as "dynpar: warning: message", if `l` is not below the log's level.
-/// The first use of the log sets its level from the environment variable DYNPAR_LOG; a value that is no level gets a
-/// line that says so, and the default. Any thread may write; lines do not mix. Host code only. Needs the target
-/// `dynpar::config`.
+/// The first use of the log sets its level from the environment variable DYNPAR_LOG; for a value that is not
+/// a level it writes a line that says so, and takes the default. Any thread may write; lines do not mix. Host code
+/// only. Needs the target `dynpar::config`.
 void write(level l, std::string_view message);
 
 inline void debug(std::string_view message) { write(level::debug, message); }
@@ -43,7 +43,7 @@ inline void info(std::string_view message) { write(level::info, message); }
 inline void warn(std::string_view message) { write(level::warn, message); }
 inline void error(std::string_view message) { write(level::error, message); }
 
-/// Sets the log's level; beats DYNPAR_LOG.
+/// Sets the log's level; overrides DYNPAR_LOG.
 void set_level(level lowest_written);
 
 /// The log's level: nothing below it is written.

@@ -1,7 +1,7 @@
-// What the compiler at hand can do: the macros that let one source build with a plain C++ compiler and with nvcc.
+// What the compiler can do: the macros with which one source builds with a plain C++ compiler and with nvcc.
 #pragma once
 
-/// DYNPAR_FUNCTION marks what runs on every engine: kernels' call operators and whatever they call.
+/// DYNPAR_FUNCTION marks what runs on every engine: kernels' call operators and the functions that they call.
 /// `__host__ __device__` under nvcc, nothing under a plain C++17 compiler.
 #if defined(__CUDACC__)
 #define DYNPAR_FUNCTION __host__ __device__
@@ -9,17 +9,17 @@
 #define DYNPAR_FUNCTION
 #endif
 
-// A function that a kernel calls and that lacks the mark is an error from here on. By itself nvcc gives a warning, and
-// compiles the kernel as if it did nothing. (20015 is a constexpr function whose value is not known to the compiler.)
-// Code that only ever runs on the host says so with `#pragma nv_exec_check_disable` before the function that it is in;
-// `#pragma nv_diag_warning` with these numbers makes warnings of them again.
+// From here on it is an error if a function that a kernel calls lacks the mark. By itself nvcc gives a warning, and
+// compiles a kernel that does nothing. (20015 is a call of a constexpr function whose value the compiler does not
+// know.) Code that only ever runs on the host says so with `#pragma nv_exec_check_disable` before its function;
+// `#pragma nv_diag_warning` with these numbers turns the errors back into warnings.
 #if defined(__NVCC__)
 #pragma nv_diag_error 20011
 #pragma nv_diag_error 20014
 #pragma nv_diag_error 20015
 #endif
 
-/// DYNPAR_HAS_DEVICE_LAUNCH is 1 where device code may launch kernels: nvcc with relocatable device code (`-rdc=true`)
+/// DYNPAR_HAS_DEVICE_LAUNCH is 1 if device code can launch kernels: nvcc with relocatable device code (`-rdc=true`)
 /// or extensible whole program mode (`-ewp`). The device runtime engine and the device side of launch.cuh need it.
 #if defined(__CUDACC_RDC__) || defined(__CUDACC_EWP__)
 #define DYNPAR_HAS_DEVICE_LAUNCH 1
@@ -27,7 +27,7 @@
 #define DYNPAR_HAS_DEVICE_LAUNCH 0
 #endif
 
-/// DYNPAR_HAS_QUEUE_ENGINE is 1 where the compiler can build the queue engine: nvcc, with or without relocatable device
+/// DYNPAR_HAS_QUEUE_ENGINE is 1 if the compiler can build the queue engine: nvcc, with or without relocatable device
 /// code, and no architecture below compute capability 7.0, whose warps have one program counter for all lanes. nvcc
 /// lists the architectures of a file in ascending order, on both sides of the compilation.
 #if defined(__CUDACC__) && defined(__CUDA_ARCH_LIST__)
@@ -58,15 +58,15 @@
 #define DYNPAR_ON_HOST 0
 #endif
 
-/// DYNPAR_NO_TRACE, defined as 1, leaves out of device code all that writes a trace: half the device code of the device
-/// runtime engine, which compiles every kernel twice otherwise, and engines on a GPU that refuse to trace. The same in
-/// all files of a program.
+/// DYNPAR_NO_TRACE, defined as 1, removes everything that writes a trace from device code. That halves the device code
+/// of the device runtime engine, which otherwise compiles every kernel twice; engines on a GPU then refuse to trace.
+/// Define it alike in all files of a program.
 #if !defined(DYNPAR_NO_TRACE)
 #define DYNPAR_NO_TRACE 0
 #endif
 
-/// DYNPAR_NOINLINE is `__noinline__` on the device and nothing on the host, whose compiler does not let a function that
-/// was declared before be both `inline` and that.
+/// DYNPAR_NOINLINE is `__noinline__` on the device and nothing on the host, whose compiler does not accept both it and
+/// `inline` on a function that was declared before.
 #if DYNPAR_ON_DEVICE
 #define DYNPAR_NOINLINE __noinline__
 #else

@@ -8,8 +8,8 @@
 namespace dynpar {
 
 /// Prints like printf, from any thread of any engine. On a GPU the text goes through the device's printf buffer, whose
-/// size is `limits::printf_bytes`: it is shown when the run ends, and what does not fit is overwritten by later text.
-/// The block is there so that an engine can tell who prints.
+/// size is `limits::printf_bytes`: it appears when the run ends, and later text overwrites what does not fit. The block
+/// parameter lets an engine know which thread prints.
 template <class Block, class... Args>
 DYNPAR_FUNCTION void print(const Block&, const char* format, Args... args) {
 #if defined(__GNUC__) && !defined(__CUDACC__)

@@ -1,4 +1,4 @@
-// The smallest limits that would have done for a run, as a configuration file, with what each costs.
+// The smallest limits that would have been enough for a run, as a configuration file, with the cost of each.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,19 @@
 
 namespace dynpar {
 
-/// One limit with the smallest value that would have done.
+/// One limit with the smallest value that would have been enough.
 struct recommended_limit {
     std::string name;  ///< as in `limits`: "sync_depth"
     std::size_t value = 0;
-    std::string note;  ///< what there is to know: "the GPU gives at least 32"
+    std::string note;  ///< a remark: "the GPU gives at least 32"
 };
 
-/// The smallest limits that would have done for what `needs` says, on that engine. With exactly these the same run
-/// works; with one less of any of them it reports the shortage, where the note says nothing else. A limit that nothing
-/// was needed of, and that cannot be that small, is left out. Needs the target `dynpar::trace`.
+/// The smallest limits that are enough for `needs` on that engine. With exactly these the same run works; with one less
+/// of any of them it reports the shortage, unless the note says otherwise. A limit that was not needed, and that cannot
+/// be zero, is left out. Needs the target `dynpar::trace`.
 std::vector<recommended_limit> recommend(const run_needs& needs, const std::string& engine);
 
-/// What a limit costs in device memory, in words ("18.0 MiB of device memory on NVIDIA H200"), empty if that is not
-/// known.
+/// What a limit costs in device memory, in words ("18.0 MiB of device memory on NVIDIA H200"); empty if unknown.
 using limit_cost = std::function<std::string(const recommended_limit&)>;
 
 /// The limits as a TOML fragment for dynpar.toml, each with its note and its cost as a comment. Needs the target

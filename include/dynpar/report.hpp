@@ -1,4 +1,4 @@
-// What the host learns of a run: how many grids ran, what failed, what was needed; and the exceptions that carry it.
+// What the host learns about a run: how many grids ran, what failed, what it needed; and the exceptions that say it.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace dynpar {
 
-/// Calls that failed alike: same call, kernel, depth, shape and status.
+/// Calls that failed in the same way: same call, kernel, depth, shape and status.
 struct failure {
     dynpar::operation operation = operation::launch;  ///< which call of the block failed
     dynpar::status status = status::success;          ///< how
@@ -28,7 +28,7 @@ struct failure {
     dynpar::shape shape;      ///< the shape of that kernel's grid
     int cuda_code = 0;        ///< the `cudaError_t` behind it, 0 if there is none
     std::uint64_t count = 1;  ///< how many calls
-    std::string note;         ///< what to do about it, where the engine knows better than `advice(status)`
+    std::string note;         ///< what to do about it, if the engine knows better than `advice(status)`
 };
 
 /// What a run did.
@@ -36,7 +36,7 @@ struct report {
     std::string engine;               ///< "host", "cdp", "queue"
     std::string device;               ///< the GPU's name, or "CPU"
     std::uint64_t grids = 0;          ///< grids that ran to completion, continuations included
-    std::uint64_t lost_launches = 0;  ///< calls of `launch` and `then` that failed: exact, also where `failures` is not
+    std::uint64_t lost_launches = 0;  ///< calls of `launch` and `then` that failed: exact, even if `failures` is not
     std::uint64_t failed_calls = 0;   ///< all calls that failed, the lost launches among them: exact
     std::vector<failure> failures;    ///< the failed calls by kind
     unsigned deepest_nesting = 0;     ///< the greatest depth of a grid that ran
@@ -82,7 +82,7 @@ inline std::string describe(const failure& f) {
     return line;
 }
 
-/// Several lines: what was lost, of how many; every kind of failure; and each piece of advice once. Empty if nothing
+/// Several lines: what was lost, and of how many; every kind of failure; each piece of advice once. Empty if nothing
 /// failed.
 inline std::string describe_failures(const report& r) {
     if (r.failed_calls == 0) return {};
@@ -108,21 +108,20 @@ inline std::string describe_failures(const report& r) {
     return lines;
 }
 
-/// Puts the failures into the order in which people read them: by depth, then by call and kernel.
+/// Sorts the failures for reading: by depth, then by call and kernel.
 inline void sort_failures(report& r) {
     std::sort(r.failures.begin(), r.failures.end(), [](const failure& a, const failure& b) {
         return std::tie(a.depth, a.operation, a.kernel, a.count) < std::tie(b.depth, b.operation, b.kernel, b.count);
     });
 }
 
-/// Thrown by `run` when a call in a kernel failed: above all, when a launch was lost. Results of the run are not to be
-/// trusted.
+/// Thrown by `run` when a call in a kernel failed, most often a launch that was lost. Do not trust the run's results.
 class launch_error : public std::runtime_error {
 public:
     explicit launch_error(dynpar::report what_happened)
         : std::runtime_error(describe_failures(what_happened)), report_(std::move(what_happened)) {}
 
-    /// What the run did up to its end, each lost launch among the failures.
+    /// What the run did until its end; every lost launch is among the failures.
     const dynpar::report& report() const { return report_; }
 
 private:
@@ -143,7 +142,7 @@ private:
     int code_;
 };
 
-/// Thrown by `run` when nothing can go on and the run is not complete; says what waits for what.
+/// Thrown by `run` when no thread can continue and the run is not complete; says what waits for what.
 class deadlock_error : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -1,4 +1,4 @@
-// What a run needed of each limit: the smallest values that would have done.
+// What a run needed of each limit: the smallest values that would have been enough.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace dynpar {
 
-/// What a run needed. What was not counted is not there: the device runtime engine counts pending launches and memory
-/// only in a run with a trace that had room for every grid, since an untraced kernel carries no counters; the queue
-/// engine has no limit on pending launches and does not count them. Of a run that lost launches it is what the run got
-/// as far as it came.
+/// What a run needed. A value that was not counted is empty: the device runtime engine counts pending launches and
+/// memory only in a run whose trace had room for every grid, since an untraced kernel carries no counters; the queue
+/// engine has no limit on pending launches and does not count them. For a run that lost launches it is what the run
+/// used before it ended.
 struct run_needs {
     std::uint64_t nesting_depth = 0;          ///< the deepest grid: as `limits::nesting_depth` just enough
     std::optional<std::uint64_t> sync_depth;  ///< the deepest `wait()`, plus one: as `limits::sync_depth` just enough
@@ -18,8 +18,8 @@ struct run_needs {
     std::optional<std::uint64_t> pending_launches;
     /// The most memory that grids held at once, in bytes. On the device runtime it is device heap (scratch, and 16
     /// bytes for a grid of several blocks), on the host engine scratch and the engine's own records of grids, on the
-    /// queue engine all that was taken of its memory for grids, what its warps keep ready included (a traced run takes
-    /// more than an untraced one).
+    /// queue engine all that was taken of its memory for grids, including its warps' caches (a traced run takes more
+    /// than an untraced one).
     std::optional<std::uint64_t> live_bytes;
 };
 
@@ -35,7 +35,7 @@ inline std::string describe(const run_needs& needs) {
     return line;
 }
 
-/// What both runs need.
+/// What is enough for both runs.
 inline run_needs greatest(const run_needs& a, const run_needs& b) {
     const auto greater = [](std::optional<std::uint64_t> x, std::optional<std::uint64_t> y) { return x < y ? y : x; };
     run_needs both;

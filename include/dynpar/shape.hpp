@@ -8,8 +8,8 @@
 
 namespace dynpar {
 
-/// Says of a kernel that it is right with any number of threads (it loops with stride `num_threads()`), so that the
-/// engine may choose the width of its blocks: at most this many threads.
+/// States that a kernel is right with any number of threads (it loops with stride `num_threads()`), so the engine may
+/// choose the width of its blocks: at most this many threads.
 struct at_most {
     unsigned threads;
     DYNPAR_FUNCTION constexpr explicit at_most(unsigned most_threads) : threads(most_threads) {}
@@ -18,10 +18,10 @@ struct at_most {
 /// The shape of a grid. Blocks and threads are each an integer or three of them:
 /// `shape(16, 256)`, `shape({4, 4}, {16, 16})`, `shape(16, 256, 1024)` with 1024 bytes of shared memory a block,
 /// `shape(16, at_most(256))` for a malleable kernel.
-/// Any values can be written down; whether a grid of that shape can exist is checked at the launch (`check`).
+/// Any values are accepted here; whether a grid of that shape can exist is checked at the launch (`check`).
 struct shape {
     dimensions blocks;          ///< blocks in the grid
-    dimensions threads;         ///< threads in a block; the most that there may be if malleable
+    dimensions threads;         ///< threads in a block; if malleable, the most that there may be
     unsigned shared_bytes = 0;  ///< memory for `block.shared<T>(n)`, in bytes for each block
     bool malleable = false;     ///< the engine may give a block fewer threads (see `at_most`)
 
@@ -38,20 +38,19 @@ struct shape {
     DYNPAR_FUNCTION friend constexpr bool operator!=(const shape& a, const shape& b) { return !(a == b); }
 };
 
-/// The bounds that CUDA sets to every grid (CUDA C++ Programming Guide, table "Technical Specifications per Compute
+/// CUDA's bounds for every grid (CUDA C++ Programming Guide, table "Technical Specifications per Compute
 /// Capability"); the same on all engines, so that what runs on a CPU also runs on a GPU.
 namespace bounds {
 inline constexpr unsigned block_threads = 1024;        ///< threads in a block, and along its x and y
 inline constexpr unsigned block_threads_z = 64;        ///< threads along z
 inline constexpr unsigned grid_blocks_x = 2147483647;  ///< blocks along x
 inline constexpr unsigned grid_blocks_yz = 65535;      ///< blocks along y and along z
-// A rank has 32 bits, and so has the count of what is not complete: the blocks of a grid, and the children that they
-// launch.
+// A rank has 32 bits, and so has the count of what is not complete: a grid's blocks, and the children that they launch.
 inline constexpr unsigned long long grid_blocks = 2147483647;  ///< blocks in all: dynpar's own bound
 inline constexpr unsigned shared_bytes = 227 * 1024;           ///< shared memory of a block (compute capability 9.0)
 }  // namespace bounds
 
-/// `invalid_configuration` where no grid can have that shape, else `success`. `most_threads`: what the kernel allows
+/// `invalid_configuration` if no grid can have that shape, else `success`. `most_threads` is what the kernel allows
 /// (see `most_threads<Kernel>()`).
 DYNPAR_FUNCTION constexpr status check(const shape& s, unsigned most_threads = bounds::block_threads) {
     const bool blocks_fit = s.blocks.x >= 1 && s.blocks.y >= 1 && s.blocks.z >= 1 &&

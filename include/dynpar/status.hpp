@@ -1,4 +1,4 @@
-// What device code is told by a call that can fail. Device code never throws; the host learns of failures from the
+// What a call that can fail returns to device code. Device code never throws; the host learns of failures from the
 // report.
 #pragma once
 
@@ -7,7 +7,7 @@
 namespace dynpar {
 
 /// What `launch`, `then`, `wait` and the stream and event calls of a block return.
-/// Every value but `success` is also written to the run's report, so a status that nobody looks at still reaches the
+/// Every value but `success` is also written to the run's report, so a status that the kernel ignores still reaches the
 /// host.
 enum class status : unsigned char {
     success,
@@ -39,7 +39,7 @@ DYNPAR_FUNCTION constexpr const char* to_string(status s) {
     return "unknown status";
 }
 
-/// The calls of a block that can fail: which one a failure in a report is about.
+/// The calls of a block that can fail.
 enum class operation : unsigned char {
     launch,
     then,

@@ -1,4 +1,4 @@
-// Streams, of the host and of a block in device code: two types, because neither may be used in the other's place.
+// Streams, of the host and of a block in device code: two types, because neither can be used in place of the other.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,17 +17,17 @@ namespace dynpar {
 
 class event_view;
 
-/// A host stream that somebody else owns; trivially copyable. Made without an argument it is CUDA's default stream.
+/// A host stream owned by another object; trivially copyable. Made without an argument it is CUDA's default stream.
 class stream_view {
 public:
     constexpr stream_view() = default;
-    constexpr stream_view(cudaStream_t handle) : handle_(handle) {}  // not explicit: CUDA's own handle is as good
+    constexpr stream_view(cudaStream_t handle) : handle_(handle) {}  // not explicit: CUDA's own handle will do
     stream_view(int) = delete;             ///< a literal 0 would silently be the default stream: write stream_view()
     stream_view(std::nullptr_t) = delete;  ///< likewise
 
     constexpr cudaStream_t handle() const { return handle_; }
 
-    /// What is given to this stream from now on runs after the work recorded before the event. Throws `cuda_error`.
+    /// Work given to this stream from now on runs after the work that the event has recorded. Throws `cuda_error`.
     void wait(event_view recorded, source_place place = DYNPAR_HERE) const;
 
     friend constexpr bool operator==(stream_view a, stream_view b) { return a.handle_ == b.handle_; }
@@ -37,8 +37,8 @@ private:
     cudaStream_t handle_ = nullptr;
 };
 
-/// Owns a non-blocking host stream on the device that was current when it was made: it does not wait for CUDA's default
-/// stream, nor that for it. Move-only; what is in the stream when it is destroyed still runs.
+/// Owns a non-blocking host stream on the device that was current when it was made: it and CUDA's default stream do not
+/// wait for each other. Move-only; work that is in the stream when it is destroyed still runs.
 class stream {
 public:
     /// Throws `cuda_error` if there is no usable device.
@@ -50,7 +50,7 @@ public:
 
     cudaStream_t handle() const { return handle_.get(); }  ///< nullptr only after a move
     stream_view view() const { return stream_view(handle_.get()); }
-    operator stream_view() const { return view(); }  // wherever a view is meant the owner will do
+    operator stream_view() const { return view(); }  // the owner serves wherever a view is wanted
 
     /// See `stream_view::wait`.
     void wait(event_view recorded, source_place place = DYNPAR_HERE) const;
@@ -63,8 +63,8 @@ private:
     std::unique_ptr<CUstream_st, close> handle_;
 };
 
-/// Waits until all that was given to the stream is complete, nested grids included, then checks what device code has
-/// logged. Throws `cuda_error` if a kernel broke, and `device_launch_error` if a call in device code failed (see
+/// Waits until everything that was given to the stream is complete, nested grids included, then checks what device code
+/// has logged. Throws `cuda_error` if a kernel broke, and `device_launch_error` if a call in device code failed (see
 /// `check_device_launches`).
 inline void synchronize(stream_view s, source_place place = DYNPAR_HERE) {
     check(cudaStreamSynchronize(s.handle()), "waiting for a stream", place);
@@ -76,7 +76,7 @@ namespace device {
 
 class event_view;
 
-/// A stream of the calling block that somebody else owns; trivially copyable. Made without an argument it is the
+/// A stream of the calling block, owned by another object; trivially copyable. Made without an argument it is the
 /// block's default stream, which all threads of the block share.
 class stream_view {
 public:
@@ -87,19 +87,18 @@ public:
 
     __device__ constexpr cudaStream_t handle() const { return handle_; }
 
-    /// What is given to this stream from now on runs after the work recorded before the event. A failure is also
-    /// logged.
+    /// Work given to this stream from now on runs after the work that the event has recorded. A failure is also logged.
     __device__ cudaError_t wait(event_view recorded, source_place place = DYNPAR_HERE) const;
 
 private:
     cudaStream_t handle_ = nullptr;
 };
 
-/// Owns a non-blocking stream of the block that made it. It and its views are for the threads of that block alone: not
-/// for children, other blocks or the host. Move-only; what is in the stream when it is destroyed still runs.
+/// Owns a non-blocking stream of the block that made it. Only the threads of that block may use it and its views: not
+/// children, other blocks or the host. Move-only; work that is in the stream when it is destroyed still runs.
 class stream {
 public:
-    /// A failure is logged and kept in `error()`; whatever is then done with the stream fails.
+    /// A failure is logged and kept in `error()`; every later use of the stream fails.
     __device__ explicit stream(source_place place = DYNPAR_HERE) {
         error_ = detail::result_of(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking));
         if (detail::logged(device_call::make_stream, error_, place) != cudaSuccess) handle_ = detail::no_stream();
@@ -125,7 +124,7 @@ public:
     /// cudaSuccess if there is a stream; else why not (cudaErrorInvalidResourceHandle after a move).
     __device__ cudaError_t error() const { return error_; }
     __device__ stream_view view() const { return stream_view(handle_); }
-    __device__ operator stream_view() const { return view(); }  // wherever a view is meant the owner will do
+    __device__ operator stream_view() const { return view(); }  // the owner serves wherever a view is wanted
 
     /// See `stream_view::wait`.
     __device__ cudaError_t wait(event_view recorded, source_place place = DYNPAR_HERE) const;

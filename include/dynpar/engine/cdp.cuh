@@ -36,8 +36,8 @@ namespace detail {
 template <bool Traced, class Kernel, class... Args>
 __global__ void cdp_entry(cdp_grid<Traced> grid, Kernel kernel, Args... args);
 
-/// Frees what a grid took with `scratch`. Runs in the grid's tail, after its last continuation. (A template so that
-/// every translation unit may define it.)
+/// Frees the grid's scratch memory. A tail launch, after the grid's last continuation. (A template so that every
+/// translation unit may define it.)
 template <class Grid>
 __global__ void cdp_free_scratch(cdp_scratch* first, Grid* blocks) {
     while (first != nullptr) {
@@ -63,15 +63,15 @@ __global__ void cdp_free_scratch_traced(cdp_scratch* first, Grid* blocks, device
 }
 
 #if DYNPAR_OLD_DEVICE_RUNTIME
-/// Waits for all that the calling block has launched. The one use of a call that CUDA has deprecated: it is what this
-/// runtime is here for.
+/// Waits for everything that the calling block has launched. The only use of a call that CUDA has deprecated: it is the
+/// purpose of this runtime.
 #pragma nv_diagnostic push
 #pragma nv_diag_suppress 1444
 __device__ inline cudaError_t synchronize_children() { return cudaDeviceSynchronize(); }
 #pragma nv_diagnostic pop
 #endif
 
-/// dynpar's status for what the device runtime says of a launch.
+/// dynpar's status for the device runtime's result of a launch.
 DYNPAR_FUNCTION inline status launch_status(cudaError_t code) {
     switch (code) {
         case cudaSuccess: return status::success;
@@ -99,12 +99,11 @@ struct cdp_stream_number<true> {
 
 }  // namespace detail
 
-/// A stream of a block on the device runtime; made by `block.make_stream()`, for that block alone.
+/// A stream of a block on the device runtime; made by `block.make_stream()`, for that block only.
 template <bool Traced>
 class basic_cdp_stream : private detail::cdp_stream_number<Traced> {
 public:
-    /// Nothing that is given to the stream from now on begins before the work before the event's latest record is
-    /// complete.
+    /// Work given to the stream from now on begins after the work of the event's latest record is complete.
     DYNPAR_FUNCTION status wait(const basic_cdp_event<Traced>& event);
 
     DYNPAR_FUNCTION ~basic_cdp_stream() {
@@ -136,11 +135,11 @@ private:
     cudaStream_t handle_ = nullptr;
 };
 
-/// An event of a block on the device runtime; made by `block.make_event()`, for that block alone.
+/// An event of a block on the device runtime; made by `block.make_event()`, for that block only.
 template <bool Traced>
 class basic_cdp_event {
 public:
-    /// Records the event: it is complete once all that was given to the stream before is.
+    /// Records the event: it is complete once everything that was given to the stream before is.
     DYNPAR_FUNCTION status record(const basic_cdp_stream<Traced>& stream);
 
     DYNPAR_FUNCTION ~basic_cdp_event() {
@@ -170,9 +169,9 @@ private:
 
 /// A thread's view of its block on the device runtime. See block.hpp for what every member means.
 ///
-/// Members are DYNPAR_FUNCTION, with bodies for the device alone: nvcc compiles kernels for both sides.
+/// Members are DYNPAR_FUNCTION, with bodies for the device only: nvcc compiles kernels for both sides.
 ///
-/// Every kernel is compiled for two of these: a run without a trace executes not one instruction for it.
+/// Every kernel is compiled for both values of `Traced`: a run without a trace executes no instruction for it.
 template <bool Traced>
 class basic_cdp_block {
 public:
@@ -240,7 +239,7 @@ public:
             if (thread_rank() == 0) atomicMax(&grid_.run->trace->deepest_wait, grid_.depth + 1);
         }
         __syncthreads();
-        // Every thread waits: none of them is sure to be there, and a wait for what is complete costs little.
+        // Every thread waits: any of them may have returned, and a wait for completed children costs little.
         const cudaError_t code = detail::synchronize_children();
         if (__syncthreads_or(code != cudaSuccess)) {
             return refuse_wait(code == cudaErrorSyncDepthExceeded ? status::sync_depth_exceeded
@@ -264,8 +263,8 @@ public:
         unsigned room;
         asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(room));
         if (count > (room - shared_used_) / sizeof(T)) {
-            // In the report once for each block and call: by the first thread that gets there, all that make the call
-            // count it with the same number. No barrier: threads of the block may be at another one.
+            // In the report once for each block and call: all threads that make the call count it with the same number,
+            // and the first of them reports it. No barrier: threads of the block may be at another one.
             const unsigned mine = ++refused_shared_;
             if (atomicMax(&ending_->refused_shared, mine) < mine)
                 fail(operation::shared, status::shared_memory_exceeded);
@@ -378,8 +377,7 @@ private:
     friend stream_type;
     friend event_type;
 
-    /// The host never gets here. But a kernel that only device code launches must be known to both sides of the
-    /// compilation.
+    /// Never called on the host. But both sides of the compilation must know a kernel that only device code launches.
     template <class Kernel, class... Args>
     static status exists_on_host() {
         static_cast<void>(&detail::cdp_entry<Traced, Kernel, Args...>);
@@ -427,7 +425,7 @@ private:
     }
 
     /// A thread comes here when its kernel has returned. There is no barrier here: a thread that has returned must not
-    /// be counted by the sync() of the others. The last thread of the block hands scratch memory over for release.
+    /// be counted by the sync() of the others. The last thread of the block launches the release of scratch memory.
     __device__ void end() const {
         const unsigned together = __activemask();
         const unsigned lane = (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32;
@@ -456,8 +454,7 @@ private:
             first = exchange(&grid_.blocks->scratch, nullptr);
             if (grid_.blocks != &grid_.run->root_blocks) owned = grid_.blocks;
         }
-        // Whoever comes here is the last thread of the grid: all its continuations are launched, and a tail launch
-        // comes after them.
+        // This is the last thread of the grid: all continuations are launched, and a tail launch comes after them.
         if (first != nullptr) {
             release(first, owned);
         } else {
@@ -560,7 +557,7 @@ private:
     }
 
     /// Whether an argument is a pointer to memory that ends with the launching thread or its block. (Pointers inside
-    /// structs are not looked at.)
+    /// structs are not checked.)
     template <class Arg>
     __device__ static bool points_into_block(const Arg& argument) {
         if constexpr (std::is_pointer_v<Arg> && !std::is_function_v<std::remove_pointer_t<Arg>>) {
@@ -588,7 +585,7 @@ private:
         return why;
     }
 
-    /// Collective, for failures alone: true for one thread of the block, whichever of them have returned before.
+    /// Collective, for failures only: true for one thread of the block, whichever threads have returned before.
     __device__ bool is_first_of_block() const {
         for (unsigned rank = 0;; ++rank) {
             const bool it_is_me = thread_rank() == rank;
@@ -659,12 +656,12 @@ __global__ void __launch_bounds__(most_threads<Kernel>()) detail::cdp_entry(cdp_
 struct cdp_options : engine_options {};
 
 /// Runs kernels on the GPU's device runtime: every child is a hardware grid. About 6 microseconds a launch and a few
-/// million launches a second on an H200; launches over `limits::pending_launches` are refused by the GPU, and reported
-/// here.
+/// million launches a second on an H200. The GPU refuses launches over `limits::pending_launches`, and the engine
+/// reports them.
 ///
-/// The limits given are set on the current device (see `apply`) when the engine is made, and stay. A malleable kernel
-/// gets the most threads that its shape allows. A child grid may have at most 48 KiB of shared memory. An engine runs
-/// one grid (with all that it launches) at a time, on a stream of its own.
+/// The engine sets the given limits on the current device (see `apply`) when it is made, and they stay. A malleable
+/// kernel gets the most threads that its shape allows. A child grid may have at most 48 KiB of shared memory. An engine
+/// runs one grid (with everything launched from it) at a time, on its own stream.
 class cdp_engine {
 public:
     static constexpr const char* name = "cdp";
@@ -673,10 +670,10 @@ public:
     explicit cdp_engine(const cdp_options& options = {})
         : options_(check_options(options)), host_(std::make_unique<detail::cdp_host>(options)) {}
 
-    /// Runs a grid and everything that is launched from it; returns when all is complete.
+    /// Runs a grid and everything launched from it; returns when all of it is complete.
     /// Throws `launch_error` if a call in a kernel failed (above all: if a launch was lost), `kernel_fault` if a kernel
     /// broke (the CUDA context is then lost), `cuda_error`; and `deadlock_error` if launches were lost and the device
-    /// runtime then stood still for 10 s, as CUDA's can: the GPU is of no more use to the process after that.
+    /// runtime then made no progress for 10 s, as CUDA's can: after that the process cannot use the GPU any more.
     template <class Kernel, class... Args>
     report run(Kernel kernel, const shape& s, Args... args) {
         report result = try_run(kernel, s, args...);
@@ -684,7 +681,7 @@ public:
         return result;
     }
 
-    /// The same, but calls that failed are left to the caller: they are in the report.
+    /// The same, but does not throw for calls that failed: the caller finds them in the report.
     template <class Kernel, class... Args>
     report try_run(Kernel kernel, const shape& s, Args... args) {
 #if !DYNPAR_NO_TRACE
@@ -719,7 +716,7 @@ private:
             return host_->refused(kernel_text, s, why, cudaSuccess);
         }
         constexpr auto entry = &detail::cdp_entry<Traced, Kernel, Args...>;
-        if (s.shared_bytes > 48 * 1024) {  // beyond it CUDA wants to be asked
+        if (s.shared_bytes > 48 * 1024) {  // CUDA needs permission for more
             const cudaError_t code = cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                           static_cast<int>(s.shared_bytes));
             if (code != cudaSuccess) return host_->refused(kernel_text, s, status::invalid_configuration, code);
@@ -728,7 +725,7 @@ private:
         void* parameters[] = {const_cast<void*>(static_cast<const void*>(std::addressof(root))),
                               const_cast<void*>(static_cast<const void*>(std::addressof(kernel))),
                               const_cast<void*>(static_cast<const void*>(std::addressof(args)))...};
-        // Not <<<>>>: this call returns its own error, where <<<>>> leaves it among those of the program's earlier
+        // Not <<<>>>: this call returns its own error; <<<>>> would leave it among those of the program's earlier
         // calls.
         const cudaError_t code =
             cudaLaunchKernel(reinterpret_cast<const void*>(entry), static_cast<::dim3>(s.blocks),

@@ -1,4 +1,4 @@
-// The host engine: runs kernels on the CPU, deterministically, with the whole contract and no GPU in sight.
+// The host engine: runs kernels on the CPU, deterministically, with the whole contract and without a GPU.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ class host_event;
 
 namespace detail {
 
-/// A share in something, held by a handle that kernels use. nvcc compiles kernels for the device too, where
-/// std::shared_ptr does not exist: there this does nothing.
+/// Shared ownership by a handle that kernels use. nvcc also compiles kernels for the device, where std::shared_ptr does
+/// not exist: there this does nothing.
 template <class T>
 class host_share {
 public:
@@ -53,11 +53,10 @@ private:
 
 }  // namespace detail
 
-/// A stream of a block on the host engine; made by `block.make_stream()`, for that block alone.
+/// A stream of a block on the host engine; made by `block.make_stream()`, for that block only.
 class host_stream {
 public:
-    /// Nothing that is given to the stream from now on begins before the work before the event's latest record is
-    /// complete.
+    /// Work given to the stream from now on begins after the work of the event's latest record is complete.
     DYNPAR_FUNCTION status wait(const host_event& event);
 
 private:
@@ -69,10 +68,10 @@ private:
     detail::host_share<detail::host_stream_state> state_;
 };
 
-/// An event of a block on the host engine; made by `block.make_event()`, for that block alone.
+/// An event of a block on the host engine; made by `block.make_event()`, for that block only.
 class host_event {
 public:
-    /// Records the event: it is complete once all that was given to the stream before is.
+    /// Records the event: it is complete once everything that was given to the stream before is.
     DYNPAR_FUNCTION status record(const host_stream& stream);
 
 private:
@@ -189,7 +188,7 @@ private:
     friend class detail::host_scheduler;
     friend class host_engine;
 
-    /// A kernel with its arguments, as they are kept from the launch until the last thread has begun.
+    /// A kernel with its arguments, kept from the launch until the last thread has begun.
     /// Hidden, because nvcc makes a kernel in an anonymous namespace a hidden type, and g++ warns of a visible one
     /// around it.
     template <class Kernel, class... Args>
@@ -215,7 +214,7 @@ private:
     }
 
     /// Whether an argument is a pointer to memory that ends with the launching thread or its block. (Pointers inside
-    /// structs are not looked at.)
+    /// structs are not checked.)
     template <class Arg>
     bool points_into_block(const Arg& argument) const {
         if constexpr (std::is_pointer_v<Arg> && !std::is_function_v<std::remove_pointer_t<Arg>>) {
@@ -292,7 +291,7 @@ struct host_options : engine_options {
 /// barriers is a plain loop; a thread gets a stack of its own when it blocks. A malleable kernel runs with one thread a
 /// block.
 ///
-/// An engine runs one grid (with all that it launches) at a time; several engines may run in several threads.
+/// An engine runs one grid (with everything launched from it) at a time; several engines may run in several threads.
 class host_engine {
 public:
     static constexpr const char* name = "host";
@@ -300,10 +299,10 @@ public:
     explicit host_engine(const host_options& options = {})
         : options_(options), scheduler_(std::make_unique<detail::host_scheduler>(options, options.fiber_stack_bytes)) {}
 
-    /// Runs a grid and everything that is launched from it; returns when all is complete.
+    /// Runs a grid and everything launched from it; returns when all of it is complete.
     /// Throws `launch_error` if a call in a kernel failed, `kernel_fault` if a kernel threw (its exception nested
-    /// inside), `deadlock_error` if nothing can go on, `std::system_error` if there is no memory for another thread's
-    /// stack. The engine is usable afterwards.
+    /// inside), `deadlock_error` if no thread can continue, `std::system_error` if there is no memory for another
+    /// thread's stack. The engine is usable afterwards.
     template <class Kernel, class... Args>
     report run(Kernel kernel, const shape& s, Args... args) {
         report result = try_run(kernel, s, args...);
@@ -311,7 +310,7 @@ public:
         return result;
     }
 
-    /// The same, but calls that failed are left to the caller: they are in the report.
+    /// The same, but does not throw for calls that failed: the caller finds them in the report.
     template <class Kernel, class... Args>
     report try_run(Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();

@@ -30,12 +30,11 @@
 
 namespace dynpar {
 
-/// A run of the queue engine that is under way. Waits for it on destruction, and then says nothing of what became of
-/// it.
+/// A run of the queue engine in progress. Its destructor waits for the run and discards the report.
 class queue_handle {
 public:
-    /// Waits until the run is complete; what became of it, failures included. Throws `kernel_fault`, `cuda_error`, and
-    /// `deadlock_error` if the run was stopped by its deadline.
+    /// Waits until the run is complete, and returns its report, failures included. Throws `kernel_fault`, `cuda_error`,
+    /// and `deadlock_error` if the run was stopped by its deadline.
     report wait() { return run_->wait(); }
     /// Whether the run is complete. Does not wait.
     bool is_complete() const { return run_->is_complete(); }
@@ -47,21 +46,21 @@ private:
     std::shared_ptr<detail::queue::pending_run> run_;
 };
 
-/// Runs kernels inside one resident grid: a child grid is a task of 32 or 64 bytes. Thousands of times the rate of the
-/// device runtime for small grids; no relocatable device code needed. How it works and what a task costs:
-/// docs/queue-engine.md.
+/// Runs kernels inside one resident grid: a child grid is a task of 32 or 64 bytes. For small grids it reaches
+/// thousands of times the rate of the device runtime. It needs no relocatable device code. How it works:
+/// docs/queue-engine.md; what a task costs: docs/tuning.md.
 ///
-/// A block of one thread runs on a lane, up to 32 threads on a warp, more on a worker block, all of whose warps then
-/// work together. The memory for all this is taken when the engine is made.
+/// A block of one thread runs on a lane, up to 32 threads on a warp, more on a worker block, whose warps then all work
+/// on it. The engine allocates its memory when it is made.
 class queue_engine {
 public:
     static constexpr const char* name = "queue";
 
-    /// On the current device. Throws `cuda_error` if there is no usable one, or not the memory.
+    /// On the current device. Throws `cuda_error` if there is no usable device, or not enough memory.
     explicit queue_engine(const queue_options& options = {})
         : host_(std::make_shared<detail::queue::host_side>(options)) {}
 
-    /// Runs a grid and everything that is launched from it; returns when all is complete.
+    /// Runs a grid and everything launched from it; returns when all of it is complete.
     /// Throws `launch_error` if a call in a kernel failed (above all: if a launch was lost), `kernel_fault` if a kernel
     /// broke (the CUDA context is then lost), `deadlock_error` if the deadline has passed, `cuda_error`.
     template <class Kernel, class... Args>
@@ -71,7 +70,7 @@ public:
         return result;
     }
 
-    /// The same, but calls that failed are left to the caller: they are in the report.
+    /// The same, but does not throw for calls that failed: the caller finds them in the report.
     template <class Kernel, class... Args>
     report try_run(Kernel kernel, const shape& s, Args... args) {
         const detail::run_range range(name, kernel_name<Kernel>());
@@ -79,10 +78,9 @@ public:
     }
 
     /// Begins a run in stream order and returns at once. Runs of one engine follow one another, also from different
-    /// streams; for runs side by side make several engines and give each fewer `worker_blocks`. While the stream is
-    /// being captured the run becomes part of the graph; the handle then says what the latest replay did, after the
-    /// graph's stream has been waited for. Where runs are traced it waits for the engine's run before, whose trace is
-    /// read first.
+    /// streams; for concurrent runs make several engines and give each fewer `worker_blocks`. If the stream is being
+    /// captured, the run becomes part of the graph; after a wait for the graph's stream the handle says what the latest
+    /// replay did. A traced run first waits for the engine's previous run and reads its trace.
     template <class Kernel, class... Args>
     queue_handle enqueue(cudaStream_t stream, Kernel kernel, const shape& s, Args... args) {
         namespace queue = detail::queue;
