@@ -1,4 +1,4 @@
-// What is said of many times: their median, their quartiles, and the ends.
+// What is reported about many times: their median, their quartiles, and the ends.
 #pragma once
 
 #include <algorithm>

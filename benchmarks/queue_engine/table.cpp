@@ -14,7 +14,7 @@ std::string row::judgement() const {
     if (facts.lost_launches != 0) return std::to_string(facts.lost_launches) + " launches lost, and reported";
     if (wrong_runs == 0) return "right";
     return "WRONG in " + std::to_string(wrong_runs) + " of " + std::to_string(runs) +
-           (may_be_wrong ? ", which nobody reported" : "");
+           (may_be_wrong ? ", which was not reported" : "");
 }
 
 table::table(options o) : options_(std::move(o)) {

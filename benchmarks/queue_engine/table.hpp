@@ -51,7 +51,7 @@ struct contender {
                                                      ///< returns is called when the stream has come to the run's end
     std::function<bool(const run_facts&)> is_right;  ///< after each run
     unsigned most_runs = 0;                          ///< of those that take long; 0: as many as are asked for
-    bool may_be_wrong = false;                       ///< nobody promises that it is right: reported, and no failure
+    bool may_be_wrong = false;                       ///< nothing promises that it is right: reported, and no failure
 
     std::string name() const { return work + ", " + engine + (form.empty() ? "" : ", " + form); }
 };

@@ -164,7 +164,7 @@ TEST_CASE("options that cannot be are refused with what to give") {
                    "queue_options::memory_bytes"));
 }
 
-TEST_CASE("of every limit that was given it is said what became of it") {
+TEST_CASE("the result of every limit that was given is reported") {
     dynpar::queue_options options = with_deadline();
     options.limits.sync_depth = 5;
     options.limits.pending_launches = 100;
@@ -200,7 +200,7 @@ struct wait_without_first {
     }
 };
 
-TEST_CASE("a wait() that is refused is reported once for its block, whoever of its threads waits") {
+TEST_CASE("a wait() that is refused is reported once for its block, whichever of its threads wait") {
     dynpar::queue_options options = with_deadline();
     options.limits.sync_depth = 0;
     dynpar::queue_engine engine(options);

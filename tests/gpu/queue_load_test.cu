@@ -289,7 +289,7 @@ struct beside_shallower {
     }
 };
 
-TEST_CASE("a wait for a grid of several worker blocks ends, whatever shallower grid is at hand") {
+TEST_CASE("a wait for a grid of several worker blocks ends, whatever shallower grid is within reach") {
     for (const unsigned worker_blocks : {1u, 2u, 0u}) {
         for (const unsigned block_threads : {64u, 128u}) {
             dynpar::queue_options options = with_deadline();
@@ -476,7 +476,7 @@ TEST_CASE("a deadline ends a run in every kind of work, and says what the warps 
 
 TEST_CASE("an old CUDA error of the caller is not this run's") {
     dynpar::queue_engine engine(with_deadline());
-    CHECK(cudaSetDevice(-1) != cudaSuccess);  // nobody fetches it
+    CHECK(cudaSetDevice(-1) != cudaSuccess);  // never fetched
     check_usable(engine);
 }
 

@@ -68,7 +68,7 @@ TEST_CASE("warps and worker blocks wait at every level of a recursion as well") 
     check_waiting_fib(8, 512);
 }
 
-// Frames that nobody reckoned with.
+// Frames larger than the engine assumes.
 struct large_frame {
     static constexpr const char* name = "large_frame";
     template <class Block>
@@ -312,7 +312,7 @@ TEST_CASE("an endless recursion ends with launch_error that says what to raise, 
     }
 }
 
-// ---- Grids that go on
+// ---- Grids that continue
 
 // A grid that continues itself: block 0 says so, and all blocks are counted.
 struct goes_on {
@@ -358,7 +358,7 @@ struct goes_on_narrower {
     }
 };
 
-TEST_CASE("a grid of thousands of blocks that goes on in narrower ones is complete every time") {
+TEST_CASE("a grid of thousands of blocks that continues in narrower ones is complete every time") {
     dynpar::queue_engine engine(with_deadline());
     for (const unsigned blocks : {2u, 33u, 500u, 2047u, 2048u, 10000u}) {
         for (int repeat = 0; repeat < 20; ++repeat) {
@@ -371,7 +371,7 @@ TEST_CASE("a grid of thousands of blocks that goes on in narrower ones is comple
     }
 }
 
-// A grid each of whose blocks does something else that counts for when the grid is complete; and then it goes on.
+// A grid each of whose blocks does something else that counts for when the grid is complete; and then it continues.
 struct does_everything {
     static constexpr const char* name = "does_everything";
     static constexpr unsigned ways = 8;
@@ -400,7 +400,7 @@ struct does_everything {
         }
     }
 
-    // What this grid and all it has launched have counted is there when it goes on. Its other continuations may come
+    // What this grid and all it has launched have counted is there when it continues. Its other continuations may come
     // later.
     struct goes_on_complete {
         static constexpr const char* name = "goes_on_complete";
@@ -485,10 +485,10 @@ void check_first_grid(dynpar::queue_engine& engine, const shape& s) {
     REQUIRE(report.grids == 2 + (blocks + 3) / 7);
 }
 
-TEST_CASE("every block of a run's first grid runs once, whatever its shape and arguments, and then it goes on") {
+TEST_CASE("every block of a run's first grid runs once, whatever its shape and arguments, and then it continues") {
     dynpar::queue_options small = with_deadline(), one = with_deadline(), narrow = with_deadline(),
                           traced = with_deadline();
-    small.memory_bytes = 32 << 20;  // too little to begin with any at hand
+    small.memory_bytes = 32 << 20;  // too little to begin with any in the caches
     one.worker_blocks = 1;
     narrow.block_threads = 64;
     traced.trace_grids = 4096;
@@ -515,7 +515,7 @@ struct endless_chain {
     }
 };
 
-TEST_CASE("a run that goes on for ever is stopped by its deadline, and the next run is right") {
+TEST_CASE("a run that continues for ever is stopped by its deadline, and the next run is right") {
     dynpar::queue_options options;
     options.deadline_milliseconds = 100;
     dynpar::queue_engine engine(options);

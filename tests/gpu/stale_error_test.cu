@@ -1,4 +1,4 @@
-// An error of an earlier CUDA call that nobody has asked for: it is not taken for one of what comes next, and stays
+// An error of an earlier CUDA call that was never fetched: it is not taken for one of what comes next, and stays
 // where it was.
 #include <cuda_runtime.h>
 

@@ -57,7 +57,7 @@ static_assert(strangers<dynpar::event, device::event_view>() && strangers<dynpar
 
 // ---- Kernels.
 
-// Takes about 2 ms, so that whoever does not wait for it comes first.
+// Takes about 2 ms, so that work that does not wait for it comes first.
 __device__ void take_a_while() {
 #if __CUDA_ARCH__ >= 700
     for (unsigned i = 0; i < 200; ++i) __nanosleep(10000);
@@ -228,7 +228,7 @@ __global__ void move_stream_and_event(int* value, int* seen) {
     device::launch(stream, {1, 1}, copy, value, seen);
 }
 
-TEST_CASE("moved device streams and events go on working") {
+TEST_CASE("moved device streams and events keep working") {
     const dynpar::stream stream;
     const device_array<int> value(1);
     const device_array<int> seen(1);

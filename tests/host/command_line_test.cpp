@@ -111,7 +111,7 @@ struct faulty {
 
 }  // namespace
 
-TEST_CASE("command line: without arguments every option has its default and the sample goes on") {
+TEST_CASE("command line: without arguments every option has its default and the sample continues") {
     sample s;
     CHECK_FALSE(s.parse({}));
     CHECK(s.size == 8);

@@ -11,8 +11,8 @@
 namespace dynpar {
 namespace detail {
 
-/// Set when a run was given up because the GPU stands still: from then on a call that waits for the GPU never returns,
-/// and freeing memory is such a call. What is left then is to end the process.
+/// Set when a run was given up because the GPU made no progress: from then on a call that waits for the GPU never
+/// returns, and freeing memory is such a call. What is left then is to end the process.
 inline std::atomic<bool>& device_is_stuck() {
     static std::atomic<bool> stuck{false};
     return stuck;

@@ -78,7 +78,7 @@ public:
     clock_comparison(const clock_comparison&) = delete;
     clock_comparison& operator=(const clock_comparison&) = delete;
 
-    /// Waits for all that is in the stream.
+    /// Waits for everything in the stream.
     clock_pair compare(cudaStream_t stream) {
         clocks_->asked = clocks_->answered = 0;
         clock_exchange* on_device = nullptr;

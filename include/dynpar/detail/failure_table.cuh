@@ -17,7 +17,7 @@ namespace detail {
 struct failure_entry {
     static constexpr unsigned name_capacity = 96;
 
-    unsigned long long key;  // 0: free; else a hash of all that follows but the count
+    unsigned long long key;  // 0: free; else a hash of everything below except the count
     unsigned long long count;
     dynpar::operation operation;
     dynpar::status status;
@@ -85,7 +85,7 @@ __device__ __noinline__ inline void add_failure(failure_table* table, const fail
     for (unsigned probe = 0; probe < failure_table::capacity; ++probe) {
         failure_entry& entry = table->entries[(key + probe) % failure_table::capacity];
         const unsigned long long found = atomicCAS(&entry.key, 0ull, key);
-        if (found == 0) {  // ours to describe; read when the run is over, so nobody needs to wait for it
+        if (found == 0) {  // ours to describe; read when the run is over, so no thread waits for it
             entry.operation = call->operation;
             entry.status = call->status;
             entry.cuda_code = call->cuda_code;

@@ -64,10 +64,10 @@ public:
     }
 
 private:
-    /// The last frames of a fiber never return, and AddressSanitizer keeps their marks on these addresses: whoever is
-    /// given them next (as a stack, here, or of a thread, anywhere) would be accused of touching them. These frames are
-    /// the first ones, at the top; to clear the marks of a whole stack would write an eighth of its size, and stacks
-    /// may be larger than the machine's memory.
+    /// The last frames of a fiber never return, and AddressSanitizer keeps their marks on these addresses: it would
+    /// report the next user of the memory (a stack here, or of any thread) for touching them. These frames are the
+    /// first ones, at the top. Clearing the marks of a whole stack would write an eighth of its size, and stacks may be
+    /// larger than the machine's memory.
     static void forget_frames(const boost::context::stack_context& stack) {
 #if defined(DYNPAR_ADDRESS_SANITIZER)
         const std::size_t bytes = std::min<std::size_t>(stack.size, std::size_t{1} << 20);

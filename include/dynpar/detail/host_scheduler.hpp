@@ -23,14 +23,14 @@
 namespace dynpar {
 namespace detail {
 
-/// Thrown inside a simulated thread to unwind it when the run has failed. No std::exception, so that a kernel's own
-/// handlers leave it alone.
+/// Thrown inside a simulated thread to unwind it when the run has failed. Not a std::exception, so that a kernel's own
+/// handlers do not catch it.
 struct run_cancelled {};
 
 // The order of a run ("in order"): grids begin in the order of their launches, a grid's blocks in the order of their
-// ranks, and a block runs until it returns or waits for its children. A block that waits puts its children into a frame
-// of their own, which runs dry before anything older goes on: so as many blocks are suspended at once as wait() is
-// nested, not as many as a level of the tree is wide.
+// ranks, and a block runs until it returns or waits for its children. A block that waits puts its children into a new
+// frame, which runs empty before anything older continues. So the number of blocks that are suspended at once is the
+// nesting of wait(), not the width of a level of the tree.
 //
 // Nothing here recurses with the nesting of grids: a million of them, side by side or inside each other, use heap and
 // no stack.
@@ -48,7 +48,8 @@ public:
     host_scheduler(const host_scheduler&) = delete;
     host_scheduler& operator=(const host_scheduler&) = delete;
 
-    /// Runs a grid and all that comes from it. Throws kernel_fault and deadlock_error; failed calls are in the report.
+    /// Runs a grid and everything launched from it. Throws kernel_fault and deadlock_error; failed calls are in the
+    /// report.
     template <class Closure>
     report run(const host_kernel& kernel, const Closure& closure, const shape& s);
 
@@ -275,8 +276,8 @@ inline void host_scheduler::make_ready(host_grid* grid) {
     ++frames_.back().appended;
 }
 
-/// Lets a stream go on as far as it can: up to a grid, or to an event that is not complete. A completed event lets
-/// other streams go on: they wait their turn in a list, since a chain of them may be longer than the C++ stack is deep.
+/// Advances a stream as far as possible: up to a grid, or to an event that is not complete. A completed event advances
+/// other streams: they take their turn in a list, since a chain of them may be longer than the C++ stack is deep.
 inline void host_scheduler::advance(std::shared_ptr<host_stream_state> first) {
     std::vector<std::shared_ptr<host_stream_state>> streams{std::move(first)};
     while (!streams.empty()) {
@@ -527,7 +528,7 @@ inline void host_scheduler::run_block(host_block_state* block) {
 }
 
 /// What a carrier does: threads of the current block, one after another. When one of them blocks, the carrier stays
-/// with it and another carrier goes on with the rest: a kernel without barriers is a plain loop.
+/// with it and another carrier continues with the rest: a kernel without barriers is a plain loop.
 inline void host_scheduler::run_threads(carrier& self) {
     host_block_state& block = *current_;
     while (block.next_thread < block.grid->threads && !cancelled_) {
@@ -565,8 +566,7 @@ inline void host_scheduler::resume_all(host_block_state* block, carrier_list& pa
 }
 
 inline void host_scheduler::start_waiting(host_block_state* block, std::uint64_t own_launches) {
-    // What the block has launched and what is ready is the newest part of the frame: while a block runs, nobody else
-    // launches.
+    // The block's launches that are ready are the newest part of the frame: while a block runs, no other launches.
     frame children;
     children.waiter = block;
     std::deque<host_grid*>& ready = frames_.back().ready;

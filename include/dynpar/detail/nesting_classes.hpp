@@ -153,7 +153,7 @@ private:
     std::vector<group> orphans_;
     std::unordered_multimap<std::size_t, std::uint32_t> labels_;  // hash to a grid with that label
     std::unordered_multimap<std::size_t, std::uint32_t> found_;   // hash to a class
-    std::vector<std::size_t> place_;                              // of a class in the groups at hand, plus one
+    std::vector<std::size_t> place_;                              // of a class in the present groups, plus one
 };
 
 }  // namespace detail

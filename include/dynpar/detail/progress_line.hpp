@@ -1,4 +1,4 @@
-// One line on a terminal that shows what goes on in a long run, and is gone when the run is over.
+// One line on a terminal that shows the progress of a long run, and is gone when the run is over.
 #pragma once
 
 #include <unistd.h>
