@@ -351,6 +351,8 @@ trace read_trace(std::istream& in, const std::string& file) {
         document = json::parse(in, not_too_deep);
     } catch (const json::parse_error& e) {
         throw trace_file_error(name + ": is no JSON (at byte " + std::to_string(e.byte) + "); " + advice);
+    } catch (const json::out_of_range&) {
+        throw trace_file_error(name + ": holds a number that is out of every range; " + advice);
     } catch (const std::ios_base::failure&) {
         throw trace_file_error(name + ": reading it failed; check the file");
     }

@@ -15,14 +15,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 #include <sys/resource.h>
+
+#include "chrome_slices.hpp"
 
 namespace {
 
@@ -99,36 +99,11 @@ std::string error_of(const std::string& text) {
     return "no error";
 }
 
-/// The slices of a trace in Chrome's format. Fails where two on one track overlap and neither lies inside the other, which the
-/// viewers do not show.
+/// How many slices there are, none of which overlaps another.
 std::size_t slices_in_order(const trace& t) {
-    std::ostringstream out;
-    dynpar::write_chrome_trace(out, t);
-    struct slice {
-        double begin, end;
-    };
-    std::map<int, std::vector<slice>> tracks;
-    std::size_t count = 0;
-    const nlohmann::json document = nlohmann::json::parse(out.str());
-    for (const nlohmann::json& event : document["traceEvents"]) {
-        if (event["ph"] != "X") continue;
-        CHECK(event["dur"].get<double>() >= 0);
-        // A long slice goes before a short one that begins with it.
-        tracks[event["tid"]].push_back({event["ts"], event["ts"].get<double>() + event["dur"].get<double>()});
-        ++count;
-    }
-    for (auto& [track, slices] : tracks) {
-        std::sort(slices.begin(), slices.end(), [](const slice& a, const slice& b) {
-            return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
-        });
-        std::vector<slice> open;
-        for (const slice& s : slices) {
-            while (!open.empty() && open.back().end <= s.begin) open.pop_back();
-            CHECK((open.empty() || s.end <= open.back().end + 1e-9));
-            open.push_back(s);
-        }
-    }
-    return count;
+    const chrome_slices slices = read_chrome_slices(t);
+    CHECK(slices.wrong == "");
+    return slices.count;
 }
 
 /// A folder that is deleted with what is in it.
@@ -226,6 +201,8 @@ TEST_CASE("saved trace: a file that is none, or contradicts itself, is refused i
     CHECK(error_of(replaced(good, "\"version\": 1", "\"version\": 2")) ==
           "t.dynpar.json: has version 2 of the format, and this program reads version 1; use the dynpar-trace of the dynpar that wrote it");
     CHECK(error_of(replaced(good, "\"version\": 1", "\"version\": \"1\"")) == "t.dynpar.json: version: \"1\" is out of range");
+    CHECK(error_of(replaced(good, "\"missing\": 2", "\"missing\": 1e999")) ==
+          "t.dynpar.json: holds a number that is out of every range; give a file written with the ending .dynpar.json");
     CHECK(error_of(replaced(good, "\"missing\": 2,", "")) == "t.dynpar.json: missing: is missing");
     CHECK(error_of(replaced(good, "[0,null,null,1,0,1,", "[1,null,null,1,0,1,")) ==
           "t.dynpar.json: grid 1: parent: 1 is out of range");
