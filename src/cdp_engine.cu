@@ -282,8 +282,8 @@ void cdp_host::give_up(cudaStream_t past_the_run) {
     }
     throw deadlock_error(
         describe_failures(r) +
-        "\n  After that the device runtime stood still for 10 s. CUDA's device runtime can hang once launches are "
-        "over the pending limit; the run is given up, and the GPU is of no more use to this process");
+        "\n  After that the device runtime made no progress for 10 s. CUDA's device runtime can hang once launches are "
+        "over the pending limit; the run is given up, and this process cannot use the GPU any more");
 }
 
 void cdp_host::fill_trace(report& r) {

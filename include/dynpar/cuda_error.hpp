@@ -48,9 +48,8 @@ inline const char* advice(cudaError_t code) {
         case cudaErrorInvalidPc:
         case cudaErrorLaunchFailure:
             return "a kernel broke, perhaps a nested one; find it with compute-sanitizer. The CUDA context is lost: "
-                   "start the process anew";
-        case cudaErrorAssert:
-            return "an assertion failed in a kernel. The CUDA context is lost: start the process anew";
+                   "start a new process";
+        case cudaErrorAssert: return "an assertion failed in a kernel. The CUDA context is lost: start a new process";
         default: return "";
     }
 }

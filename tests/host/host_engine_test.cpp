@@ -87,7 +87,7 @@ TEST_CASE("a deadlock is reported with what waits for what, threads are unwound,
     CHECK(message ==
           "dynpar: deadlock on the host engine: in block 0 of half_sync_half_wait <<<1, 8>>> at depth 0, 3 threads are "
           "at sync() "
-          "and 5 at wait(); every thread of the block that has not returned must come to the same one");
+          "and 5 at wait(); every thread of the block that has not returned must reach the same one");
     CHECK(destroyed == 8);
     std::vector<int> order;
     engine.run(note{}, shape(1, 1), &order, 7);

@@ -518,11 +518,10 @@ inline void host_scheduler::run_block(host_block_state* block) {
                 return;
             }
         } else {
-            throw deadlock_error(
-                "dynpar: deadlock on the host engine: in " + describe(*block) + ", " +
-                std::to_string(block->at_sync.size()) + " threads are at sync() and " +
-                std::to_string(block->at_wait.size()) +
-                " at wait(); every thread of the block that has not returned must come to the same one");
+            throw deadlock_error("dynpar: deadlock on the host engine: in " + describe(*block) + ", " +
+                                 std::to_string(block->at_sync.size()) + " threads are at sync() and " +
+                                 std::to_string(block->at_wait.size()) +
+                                 " at wait(); every thread of the block that has not returned must reach the same one");
         }
     }
 }
