@@ -221,7 +221,7 @@ const std::vector<setting>& settings() {
          "how deep grids may nest: a grid at depth d may launch children if d < nesting_depth", &limits::nesting_depth},
         // CUDA C++ Programming Guide, table of technical specifications: at most 512 KiB of local memory for a thread.
         {"limits", "stack_bytes", value_kind::bytes, 1 * kib, 512 * kib, {}, nullptr,
-         "the GPU's own setting; on the queue engine enough for sync_depth",
+         "the GPU's own setting; on the queue engine enough for a sync_depth that is given",
          "stack of a GPU thread", &limits::stack_bytes},
         {"limits", "heap_bytes", value_kind::bytes, 1 * mib, 1 * tib, {}, nullptr,
          "the GPU's own setting (8 MiB unless changed)", "heap in device code, where scratch memory comes from",

@@ -26,8 +26,8 @@ private:
     std::uint64_t state_;
 };
 
-/// One of the texts after some changes: bytes, numbers, lines and pieces changed, taken out, put in and repeated, `words`
-/// and pieces of the other texts put in. At most `longest` bytes.
+/// One of the texts after some changes: bytes, numbers, lines and pieces changed, taken out, put in and repeated,
+/// `words` and pieces of the other texts put in. At most `longest` bytes.
 std::string mutated(const std::vector<std::string>& texts, const std::vector<std::string>& words, std::size_t longest,
                     random_numbers& random);
 

@@ -28,8 +28,8 @@ struct target {
 ///     trace that is saved again is the same.
 /// records: any records at all can be written in every format.
 /// config: a file and an environment are read, or refused with one short line.
-/// command_line: the same for a sample's arguments, one a line of the input; what is refused ends with 2 and has printed
-///     nothing.
+/// command_line: the same for a sample's arguments, one a line of the input; what is refused ends with 2 and has
+///     printed nothing.
 const std::vector<target>& targets();
 
 }  // namespace mutated_input
