@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 using namespace conformance;
 
@@ -67,6 +68,65 @@ TEST_CASE("C1: every thread of a block may launch a grid of its own") {
     auto counter = filled(engine, 1, 0u);
     engine.run(every_thread_launches{}, dynpar::shape(2, 100), counter.data());
     CHECK(counter.to_vector()[0] == 200);
+}
+
+struct counts_first {
+    static constexpr const char* name = "counts_first";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block&, unsigned* counters) const {
+        dynpar::atomic_add(counters, 1u);
+    }
+};
+struct counts_second {
+    static constexpr const char* name = "counts_second";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block&, unsigned* counters) const {
+        dynpar::atomic_add(counters + 1, 1u);
+    }
+};
+
+/// One thread has something else to do first, for microseconds: on a GPU the threads of its warp run apart then. Not
+/// inlined, and called by the number of a step that nvcc does not know: or it brings them together again before they
+/// launch.
+struct threads_apart {
+    static constexpr const char* name = "threads_apart";
+    static constexpr unsigned max_threads =
+        64;  // the functions that it calls take more registers than 1024 threads leave
+    static constexpr int rounds = 2000;
+
+    template <class Block>
+    static DYNPAR_FUNCTION DYNPAR_NOINLINE void be_late(const Block& block, unsigned late, unsigned* counters) {
+        if (block.thread_rank() != late) return;
+        for (int round = 0; round < rounds; ++round) dynpar::atomic_add(counters + 2, 1u);
+    }
+    template <class Block>
+    static DYNPAR_FUNCTION DYNPAR_NOINLINE dynpar::status launch(Block& block, bool second, unsigned* counters) {
+        if (second) return block.launch(counts_second{}, dynpar::shape(1, 1), counters);
+        return block.launch(counts_first{}, dynpar::shape(1, 1), counters);
+    }
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const int* steps, unsigned late, unsigned* counters) const {
+        for (int step = 0; step < 2; ++step) {
+            switch (steps[step]) {
+                case 0: be_late(block, late, counters); break;
+                default: launch(block, block.thread_rank() % 2 == 1, counters); break;
+            }
+        }
+    }
+};
+
+TEST_CASE("C1: threads of a block that run apart may launch different kernels") {
+    auto engine = make_engine();
+    const std::vector<int> order = {0, 1};
+    auto steps = engine.make_buffer<int>(order.size());
+    steps.copy_from(order.data());
+    for (const unsigned late : {0u, 1u, 31u}) {
+        auto counters = filled(engine, 3, 0u);
+        const dynpar::report report =
+            engine.run(threads_apart{}, dynpar::shape(1, 32), steps.data(), late, counters.data());
+        CHECK(report.grids == 33);
+        CHECK(counters.to_vector() == std::vector<unsigned>{16, 16, static_cast<unsigned>(threads_apart::rounds)});
+    }
 }
 
 // Kernels of different types and widths that launch each other.

@@ -30,6 +30,7 @@ struct cdp_scratch {
 struct cdp_ending {
     unsigned threads;         // that have not returned
     unsigned refused_shared;  // calls of shared() that got no memory
+    unsigned launching;       // a bit for each warp one of whose threads is launching
     cdp_scratch* scratch;     // what the block took
 };
 

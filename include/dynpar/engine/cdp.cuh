@@ -393,6 +393,7 @@ private:
             ending_->threads = num_threads();
             ending_->scratch = nullptr;
             ending_->refused_shared = 0;
+            ending_->launching = 0;
             if (block_rank() == 0) register_grid();
             if constexpr (Traced) {
                 if (grid_.id != grid_record::none) {
@@ -498,6 +499,20 @@ private:
 #endif
     }
 
+    /// CUDA's device runtime can stand still for good where threads of one warp that run apart launch different kernels
+    /// at the same time (docs/cdp2-facts.md). So they take turns.
+    template <class Launch>
+    __device__ void one_by_one(Launch launch) const {
+        const unsigned warp = 1u << thread_rank() / 32;
+        for (bool done = false; !done;) {
+            if ((atomicOr(&ending_->launching, warp) & warp) == 0) {
+                launch();
+                atomicAnd(&ending_->launching, ~warp);
+                done = true;
+            }
+        }
+    }
+
     template <class Kernel, class... Args>
     __device__ status launch_grid(operation o, cudaStream_t stream, unsigned stream_number, bool is_stream,
                                   const Kernel& kernel, const shape& s, const Args&... args) {
@@ -540,9 +555,11 @@ private:
             if (child.blocks != nullptr) detail::trace_memory_taken(*grid_.run->trace, sizeof(detail::cdp_blocks));
         }
         if (why != status::success) return lost(o, why, cuda_code, kernel_name<Kernel>(), s);
-        const cudaError_t code =
-            device::detail::try_launch(launch_configuration(s.blocks, s.threads, s.shared_bytes), stream,
-                                       &detail::cdp_entry<Traced, Kernel, Args...>, child, kernel, args...);
+        cudaError_t code = cudaSuccess;
+        one_by_one([&] {
+            code = device::detail::try_launch(launch_configuration(s.blocks, s.threads, s.shared_bytes), stream,
+                                              &detail::cdp_entry<Traced, Kernel, Args...>, child, kernel, args...);
+        });
         if (code != cudaSuccess) {
             if constexpr (Traced) {
                 if (child.blocks != nullptr) detail::trace_memory_freed(*grid_.run->trace, sizeof(detail::cdp_blocks));
