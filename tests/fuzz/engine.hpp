@@ -84,15 +84,16 @@ inline options_type options_for(const engine_settings& settings) {
     // The kernels here take more of the stack for each wait() than the engine reckons with. Always the same: it is the device's, and engines
     // of other threads may be running.
     options.limits.stack_bytes = 8192 + most_sync_depth * std::size_t{3072};
-#if defined(DYNPAR_SIMULATED_GPU) && DYNPAR_SIMULATED_GPU
-    options.limits.stack_bytes = std::size_t{96} << 10;  // a CPU's frames are larger
-#endif
     options.memory_bytes = settings.memory_bytes;
     options.worker_blocks = settings.worker_blocks;
     options.block_threads = settings.block_threads;
     options.malleable_threads = settings.malleable_threads;
     options.shared_bytes = settings.shared_bytes;
     options.deadline_milliseconds = 20000;
+#if defined(DYNPAR_SIMULATED_GPU) && DYNPAR_SIMULATED_GPU
+    options.limits.stack_bytes = std::size_t{96} << 10;  // a CPU's frames are larger
+    options.deadline_milliseconds = 600000;              // and its steps slower: the simulation itself sees a run that gets nowhere
+#endif
 #else
     options.limits.sync_depth.reset();
     options.limits.pending_launches = 65536;

@@ -18,19 +18,22 @@
 
 namespace fuzz {
 
-// The programs that run, each on an engine of its own. A slot says which one it is of: an argument of 4 bytes has no room for a pointer.
+// The programs that run, each on an engine of its own. A slot says which one it is of: an argument of 4 bytes has no room for a pointer. The
+// last place holds any of them, for slots of none, which a grid has that should never have been launched.
 #if defined(__CUDACC__)
-static __device__ const context* device_programs[most_programs];
+static __device__ const context* device_programs[most_programs + 1];
 #endif
-static const context* host_programs[most_programs];
+static const context* host_programs[most_programs + 1];
 
 /// The program that a slot is of.
 DYNPAR_FUNCTION inline const context& program_of(std::uint32_t slot) {
 #if DYNPAR_ON_DEVICE
-    return *device_programs[slot / slots_of_program % most_programs];
+    const context* const* const programs = device_programs;
 #else
-    return *host_programs[slot / slots_of_program % most_programs];
+    const context* const* const programs = host_programs;
 #endif
+    const context* const program = programs[slot / slots_of_program % most_programs];
+    return program != nullptr ? *program : *programs[most_programs];
 }
 
 /// Says where a program is.
@@ -39,9 +42,9 @@ struct take_program {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block&, unsigned number, const context* from) const {
 #if DYNPAR_ON_DEVICE
-        device_programs[number] = from;
+        device_programs[number] = device_programs[most_programs] = from;
 #else
-        host_programs[number] = from;
+        host_programs[number] = host_programs[most_programs] = from;
 #endif
     }
 };
@@ -685,6 +688,10 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_refusal(Block& block, const place_in_pro
     }
     std::uint32_t* shared = s.which == refusal::shared_pointer ? block.template shared<std::uint32_t>(4) : nullptr;
     if (!shared_work && s.who != at.thread) return;
+    if (s.which == refusal::shared_pointer && shared == nullptr) {  // no memory; and what is no pointer would be accepted
+        at.complain(mistake::shared_null, 0, 0);
+        return;
+    }
     std::uint32_t local[2] = {at.base, 0};
     for (std::uint32_t j = shared_work ? at.thread - s.low : 0; j < s.items; j += shared_work ? width : 1) {
         const dynpar::shape shape = shape_to_refuse(s.which, p.widest);

@@ -61,6 +61,7 @@ struct arguments {
     double slow_seconds = 0;
     unsigned repeat = 1;
     unsigned threads = 1;
+    unsigned most_workers = 0;
     bool list = false;
     bool print = false;
     bool shrink = false;
@@ -105,7 +106,8 @@ std::uint32_t most_grids_of(const arguments& a) { return static_cast<std::uint32
 fuzz::program draw_number(const arguments& a, std::uint64_t number, fuzz::layout& l) {
     const fuzz::engine_traits engine = fuzz::runner::traits();
     const std::string profile = profile_of(a, number);
-    const fuzz::engine_settings settings = fuzz::draw_settings(profile, a.seed, number / a.batch, engine);
+    fuzz::engine_settings settings = fuzz::draw_settings(profile, a.seed, number / a.batch, engine);
+    if (a.most_workers != 0 && (settings.worker_blocks == 0 || settings.worker_blocks > a.most_workers)) settings.worker_blocks = a.most_workers;
     return draw(profile, a.seed, number, settings, engine, most_grids_of(a), l);
 }
 
@@ -298,19 +300,30 @@ private:
         const std::lock_guard<std::mutex> guard(mutex_);
         if (broken_) return;  // and this one with it, perhaps
         ++programs_;
-        grids_ += l.expected.grids;
-        blocks_ += l.expected.blocks;
         out_of_resources_ += v.out_of_resources;
+        if (!v.out_of_resources) {
+            grids_ += l.expected.grids;
+            blocks_ += l.expected.blocks;
+        }
         if (!v.right) {
             std::printf("%s: %s is wrong\n%s", name_.c_str(), name_of(number).c_str(), v.what.c_str());
             std::fflush(stdout);
             failed_.push_back(number);
             broken_ = v.broken;
+            if (broken_) print_others(number);
             stop_ = stop_ || broken_ || failed_.size() >= arguments_.most_failures;
         }
         if (!arguments_.quiet && seconds_since(last_line_) > 30) {
             last_line_ = clock_type::now();
             print_sum(" so far");
+        }
+    }
+
+    /// What breaks the process may be another program's doing.
+    void print_others(std::uint64_t number) {
+        const std::lock_guard<std::mutex> guard(watch_mutex_);
+        for (const running& r : running_) {
+            if (r.there && r.number != number) std::printf("  meanwhile: %s\n", r.name.c_str());
         }
     }
 
@@ -320,6 +333,7 @@ private:
     void tell_how_to_repeat(std::uint64_t number, bool hangs) const {
         const std::string repeat = name_ + " --seed " + std::to_string(arguments_.seed) + " --profile " + arguments_.profile + " --batch " +
                                    std::to_string(arguments_.batch) + " --most-grids " + std::to_string(most_grids_of(arguments_)) +
+                                   (arguments_.most_workers != 0 ? " --most-workers " + std::to_string(arguments_.most_workers) : "") +
                                    (arguments_.mutant != "none" ? " --mutant " + arguments_.mutant : "");
         const std::uint64_t first_of_batch = number / arguments_.batch * arguments_.batch;
         std::printf("repeat: %s --first %llu --programs 1\n", repeat.c_str(), static_cast<unsigned long long>(number));
@@ -432,6 +446,8 @@ int main(int argc, char** argv) {
     app.add_option("--threads", a.threads, "each with an engine of its own, that run batches of programs")
         ->capture_default_str()
         ->check(CLI::Range(1u, fuzz::most_programs));
+    app.add_option("--most-workers", a.most_workers, "worker blocks of an engine at most; 0: as many as are drawn, or all. With few, those of several\n"
+                                                     "threads run beside each other");
     app.add_option("--folder", a.folder, "where shrunk programs are put")->capture_default_str();
     app.add_option("--program-seconds", a.program_seconds, "what a program may take")->capture_default_str();
     app.add_option("--failures", a.most_failures, "stop after so many")->capture_default_str();
