@@ -39,6 +39,7 @@ __device__ inline void count_later(arena_index grid, int change) {
     if (another) {
         flush_deferred();
         if (lane_rank() == 0) warp.deferred_grid = grid;
+        __syncwarp();
     }
     if (lane_rank() == 0) warp.deferred += change;
     __syncwarp();
@@ -48,6 +49,8 @@ __device__ inline void count_later(arena_index grid, int change) {
 /// that count on the parent's grid and were launched by it. All lanes together.
 template <class Task>
 __device__ inline void point_to_own(std::uint32_t base, std::uint32_t top, arena_index grid, arena_index own) {
+    // Not unrolled: mostly there are two, and the path that every join takes is to be short.
+#pragma unroll 1
     for (std::uint32_t place = base + lane_rank(); static_cast<std::int32_t>(top - place) > 0; place += warp_size) {
         Task& task = slot<Task>(place);
         if (task.grid == grid && (task.info & info::owner) == 0) task.grid = own;

@@ -59,8 +59,9 @@ private:
     template <class Block>
     static __device__ void enter(Block& block, const wide_task& task) {
         if constexpr (sizeof(payload_type) <= sizeof(wide_arguments)) {
-            const payload_bytes_of<payload_type, wide_arguments> inside(task.arguments);
-            const payload_type payload = inside.get();
+            // Not by memcpy, which nvcc does byte by byte here, for want of an alignment.
+            static_assert(alignof(payload_type) <= alignof(wide_arguments));
+            const payload_type payload = *reinterpret_cast<const payload_type*>(&task.arguments);
             call(payload.kernel(), block, payload.arguments);
         } else {
             const payload_type payload = *static_cast<const payload_type*>(at<launch_details>(task.details)->arguments());

@@ -32,6 +32,17 @@ __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task
     frame.end();
 }
 
+/// One lane: memory for the shared memory of the block that is about to run on this warp; what is to be given back. Seldom needed, so not
+/// on the way of the others.
+__device__ __noinline__ inline arena_index find_shared_memory_of_warp(unsigned bytes) {
+    warp_state& warp = this_warp();
+    const unsigned share = engine().shared_bytes / (blockDim.x / warp_size) / 16 * 16;
+    unsigned char* const mine = kernels_shared_memory() + threadIdx.x / warp_size * share;
+    arena_index borrowed = 0;
+    warp.shared_memory = find_shared_memory(bytes, mine, warp.level == 0 ? share : 0, borrowed);
+    return borrowed;
+}
+
 /// A block of a task, which is given in words. `of_share`: its return is counted with those of the worker block's share.
 template <bool Nested>
 __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool of_share = false) {
@@ -44,11 +55,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
     if (lane_rank() == 0) {
         if (rank == 0) ++warp.grids;
         warp.deepest = max(warp.deepest, task.info & info::depth_mask);
-        if (task.size.shared_bytes() != 0) {
-            const unsigned share = engine().shared_bytes / (blockDim.x / warp_size) / 16 * 16;
-            unsigned char* const mine = kernels_shared_memory() + threadIdx.x / warp_size * share;
-            warp.shared_memory = find_shared_memory(task.size.shared_bytes(), mine, warp.level == 0 ? share : 0, borrowed);
-        }
+        if (task.size.shared_bytes() != 0) borrowed = find_shared_memory_of_warp(task.size.shared_bytes());
         if (is_traced(task.info)) warp.begun_at = device_nanoseconds();
     }
     __syncwarp();

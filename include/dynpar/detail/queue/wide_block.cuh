@@ -63,7 +63,8 @@ public:
         static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
 #if DYNPAR_ON_DEVICE
         const unsigned room = size_.shared_bytes();
-        if (count > (room - shared_used_) / sizeof(T)) {
+        const unsigned begin = shared_used();
+        if (count > (room - begin) / sizeof(T)) {
             if (is_first_refused()) fail(operation::shared, status::shared_memory_exceeded);
             return nullptr;
         }
@@ -72,8 +73,7 @@ public:
             if (is_first_refused()) fail(operation::shared, status::out_of_memory);
             return nullptr;
         }
-        const unsigned begin = shared_used_;
-        shared_used_ = min(room, (shared_used_ + static_cast<unsigned>(count * sizeof(T)) + 15) / 16 * 16);
+        shared_calls_ += (static_cast<unsigned>(count * sizeof(T)) + 15) / 16;
         return reinterpret_cast<T*>(memory + begin);
 #else
         static_cast<void>(count);
@@ -91,27 +91,32 @@ private:
     DYNPAR_FUNCTION static queue_event new_event() { return queue_event(); }
 
 #if DYNPAR_ON_DEVICE
+    /// Bytes: all that calls of shared() have passed.
+    __device__ unsigned shared_used() const { return min(size_.shared_bytes(), shared_calls_ % refused_call * 16); }
     __device__ bool is_on_warp() const { return (info_ & info::width_mask) == info::on_warp; }
     __device__ arena_index& own() const { return is_on_warp() ? this_warp().own : this_block().gang.own; }
     /// The record that children count on. The only block of a grid that has a record needs no other, unless a wait() has made one.
     __device__ arena_index ensure_own() const {
         if (!is_sole_owner(info_)) return ensure_shared_record(own(), grid_, depth());
-        const arena_index there = look(own());
-        if (there == 0) put(own(), grid_);  // as any other thread of the block does now
+        const arena_index there = look_in_block(own());
+        if (there == 0) put_in_block(own(), grid_);  // as any other thread of the block does now
         return there != 0 ? there : grid_;
     }
     __device__ arena_index grid_of_its_own() const { return is_owner() ? grid_ : ensure_own(); }
     __device__ bool is_own_shared_memory(const void* place) const {
-        if (shared_used_ == 0) return false;
+        const unsigned used = shared_used();
+        if (used == 0) return false;
         const unsigned char* memory = is_on_warp() ? this_warp().shared_memory : this_block().gang.shared_memory;
         const unsigned char* byte = static_cast<const unsigned char*>(place);
-        return byte >= memory && byte < memory + shared_used_;
+        return byte >= memory && byte < memory + used;
     }
 
     /// A refused call of shared() is in the report once, by the first of the block's threads that gets there, whichever have returned: all
     /// that make the call count it with the same number.
     __device__ bool is_first_refused() {
-        const unsigned mine = ++refused_shared_;
+        if (shared_calls_ >= 0xffffu * refused_call) return true;  // from here on once for each thread: rather too often than never
+        shared_calls_ += refused_call;
+        const unsigned mine = shared_calls_ / refused_call;
         return atomicMax(is_on_warp() ? &this_warp().refused_shared : &this_block().gang.refused_shared, mine) < mine;
     }
 
@@ -210,8 +215,9 @@ private:
     block_size size_;
     unsigned thread_rank_;
     std::uint32_t launched_ = 0;
-    unsigned shared_used_ = 0;
-    unsigned refused_shared_ = 0;
+    // Of shared(): the memory that calls have passed, in pieces of 16 bytes, and above that how many got none. One word, since every return of a kernel restores the registers that a block takes.
+    static constexpr unsigned refused_call = 1u << 16;
+    unsigned shared_calls_ = 0;
 };
 
 }  // namespace queue

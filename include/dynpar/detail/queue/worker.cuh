@@ -168,14 +168,14 @@ __device__ __noinline__ inline void work() {
     constexpr unsigned many_cycles = 1 << 15;
     constexpr unsigned very_many_cycles = 1 << 18;  // some 130 microseconds
     unsigned shared_at = __shfl_sync(all_lanes, cycles_now(), 0);  // one clock for all: they decide by it whether they go the same way
-    unsigned stop_seen_at = shared_at;
     if (!find_work(naps_at_first)) return;  // nothing lies on a stack when a run begins
-    // Also where nothing was to do: work may come and go in a rhythm of its own.
+    // Also where nothing was to do: work may come and go in a rhythm of its own. By the same clock as the looks for hungry warps: what this
+    // loop keeps from step to step lies on the stack, for want of registers.
     const auto is_over = [&] {
         const unsigned now = __shfl_sync(all_lanes, cycles_now(), 0);
-        if (now - stop_seen_at <= very_many_cycles) return false;
-        stop_seen_at = now;
-        return hears_of_stop();
+        const bool looks = (now ^ shared_at) >= very_many_cycles;
+        shared_at = now;
+        return looks && hears_of_stop();
     };
     for (unsigned steps = 1;; ++steps) {
         if (!step<false>()) {
@@ -185,10 +185,9 @@ __device__ __noinline__ inline void work() {
         }
         const bool has_wide = this_warp().wide_top != this_warp().wide_bottom;
         if (steps < first_steps || steps % share_every == 0 || (has_wide && __any_sync(all_lanes, cycles_now() - shared_at > many_cycles))) {
-            shared_at = __shfl_sync(all_lanes, cycles_now(), 0);
+            if (is_over()) return;
             exchange_block_tasks();
             share();
-            if (is_over()) return;
         }
     }
 }
