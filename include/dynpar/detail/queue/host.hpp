@@ -97,6 +97,7 @@ private:
     shape shape_;
     run_result* result_;                                   // pinned
     std::unique_ptr<CUevent_st, event_delete> complete_;
+    unsigned long long stream_ = 0;                        // number
     bool refused_ = false;
     bool captured_ = false;
     report report_;                                        // if it was refused
@@ -279,12 +280,15 @@ public:
         cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
         check(cudaStreamIsCapturing(stream, &capture), "asking whether a stream is being captured");
         run->captured_ = capture == cudaStreamCaptureStatusActive;
-        if (!run->captured_) run->complete_.reset(make_event());  // now: when the grid is launched, nothing may fail that its end waits for
+        if (!run->captured_) {
+            run->complete_ = take_event();  // now: when the grid is launched, nothing may fail that its end waits for
+            run->stream_ = stream_number(stream);
+        }
         if (run->captured_ && !locks_) {
             wait_for_last_run();  // it holds no lock
             locks_ = true;
         }
-        if (!run->captured_ && used_ && stream_number(stream) != last_stream_) {
+        if (!run->captured_ && used_ && run->stream_ != last_stream_) {
             check(cudaStreamWaitEvent(stream, last_complete_.get(), 0), "ordering a run after the engine's last");
         }
         if (trace_ && !run->captured_) {
@@ -363,7 +367,7 @@ public:
         if (recorded == cudaSuccess) recorded = cudaEventRecord(last_complete_.get(), stream);
         if (recorded != cudaSuccess) static_cast<void>(cudaStreamSynchronize(stream));  // nobody else would wait for the grid
         check(recorded, "recording the end of a run");
-        last_stream_ = stream_number(stream);
+        last_stream_ = run.stream_;
         used_ = true;
     }
 
@@ -696,6 +700,22 @@ private:
         const std::lock_guard<std::mutex> guard(results_mutex_);
         free_results_.push_back(result);
     }
+    /// To make an event takes a microsecond, which is much of an empty run.
+    std::unique_ptr<CUevent_st, event_delete> take_event() {
+        {
+            const std::lock_guard<std::mutex> guard(results_mutex_);
+            if (!free_events_.empty()) {
+                auto event = std::move(free_events_.back());
+                free_events_.pop_back();
+                return event;
+            }
+        }
+        return std::unique_ptr<CUevent_st, event_delete>(make_event());
+    }
+    void give_back(std::unique_ptr<CUevent_st, event_delete> event) {
+        const std::lock_guard<std::mutex> guard(results_mutex_);
+        free_events_.push_back(std::move(event));
+    }
 
     queue_options options_;
     std::string device_;
@@ -735,9 +755,10 @@ private:
 
     std::unique_ptr<CUstream_st, stream_delete> progress_stream_;      // null if no progress is shown
     std::unique_ptr<unsigned long long, pinned_delete> progress_;      // two counters
-    std::mutex results_mutex_;
+    std::mutex results_mutex_;  // of what follows
     std::vector<std::unique_ptr<run_result, pinned_delete>> results_;
     std::vector<run_result*> free_results_;
+    std::vector<std::unique_ptr<CUevent_st, event_delete>> free_events_;
 };
 
 inline report pending_run::wait() { return host_->finish(*this); }
@@ -751,7 +772,10 @@ inline bool pending_run::is_complete() const {
 }
 
 inline pending_run::~pending_run() {
-    if (complete_) static_cast<void>(cudaEventSynchronize(complete_.get()));
+    if (complete_) {
+        static_cast<void>(cudaEventSynchronize(complete_.get()));
+        host_->give_back(std::move(complete_));
+    }
     // A graph may be replayed at any time: the place for its result stays.
     if (result_ != nullptr && !captured_) host_->give_back(result_);
 }
