@@ -500,7 +500,7 @@ private:
     }
 
     /// CUDA's device runtime can stand still for good where threads of one warp that run apart launch different kernels
-    /// at the same time (docs/cdp2-facts.md). So they take turns.
+    /// at the same time (docs/contract.md). So they take turns.
     template <class Launch>
     __device__ void one_by_one(Launch launch) const {
         const unsigned warp = 1u << thread_rank() / 32;
