@@ -56,7 +56,7 @@ std::string text_of(const json& value) { return value.dump(-1, ' ', false, json:
 std::string shown(const json& value) { return in_message(text_of(value)); }
 
 std::array<unsigned, 8> numbers_of(const shape& s) {
-    return {s.blocks.x, s.blocks.y, s.blocks.z, s.threads.x, s.threads.y, s.threads.z, s.shared_bytes, s.malleable};
+    return {s.blocks.x, s.blocks.y, s.blocks.z, s.threads.x, s.threads.y, s.threads.z, s.shared_bytes, s.moldable};
 }
 
 void save_trace(std::ostream& out, const trace& t) {
@@ -196,7 +196,7 @@ private:
             n[i] = sizes[i];
         }
         shape s({n[0], n[1], n[2]}, dimensions{n[3], n[4], n[5]}, n[6]);
-        s.malleable = n[7] != 0;
+        s.moldable = n[7] != 0;
         return s;
     }
     status status_of(const json& value, const std::string& where) const {

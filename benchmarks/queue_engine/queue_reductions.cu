@@ -29,13 +29,12 @@ void measure_queue_reductions(table& t) {
         const blocks_to_add d(std::size_t{1} << power);
         const auto prepare = [&] { d.prepare(); };
         measure_run(
-            t, engine, name, "malleable", prepare, [&](const run_facts&) { return d.sums_are_right(); }, 0,
-            recursive_reduce_malleable{}, shape(d.blocks(), at_most(block_size / 2)), d.numbers(), d.sums(),
-            block_size);
+            t, engine, name, "moldable", prepare, [&](const run_facts&) { return d.sums_are_right(); }, 0,
+            recursive_reduce_moldable{}, shape(d.blocks(), at_most(block_size / 2)), d.numbers(), d.sums(), block_size);
         if (const auto wide = power == 24 ? engine_with_more_warps(t, name) : nullptr) {
             measure_run(
                 t, *wide, name, more_warps, prepare, [&](const run_facts&) { return d.sums_are_right(); }, 0,
-                recursive_reduce_malleable{}, shape(d.blocks(), at_most(block_size / 2)), d.numbers(), d.sums(),
+                recursive_reduce_moldable{}, shape(d.blocks(), at_most(block_size / 2)), d.numbers(), d.sums(),
                 block_size);
         }
         if (power != 20) continue;
@@ -47,7 +46,7 @@ void measure_queue_reductions(table& t) {
         const blocks_to_add d(1u << 20);
         const auto prepare = [&] { d.prepare(); };
         const auto is_right = [&](const run_facts&) { return d.sums_are_right(); };
-        measure_run(t, engine, work::reduce2_20, "malleable", prepare, is_right, 0, recursive_reduce2_malleable{},
+        measure_run(t, engine, work::reduce2_20, "moldable", prepare, is_right, 0, recursive_reduce2_moldable{},
                     shape(d.blocks(), at_most(block_size / 2)), d.numbers(), d.sums(), block_size / 2, block_size);
         measure_run(t, engine, work::reduce2_20, "exact", prepare, is_right, 0, recursive_reduce2_tail{},
                     shape(d.blocks(), block_size / 2), d.numbers(), d.sums(), block_size / 2, block_size);

@@ -17,23 +17,23 @@ struct at_most {
 
 /// The shape of a grid. Blocks and threads are each an integer or three of them:
 /// `shape(16, 256)`, `shape({4, 4}, {16, 16})`, `shape(16, 256, 1024)` with 1024 bytes of shared memory a block,
-/// `shape(16, at_most(256))` for a malleable kernel.
+/// `shape(16, at_most(256))` for a moldable kernel.
 /// Any values are accepted here; whether a grid of that shape can exist is checked at the launch (`check`).
 struct shape {
     dimensions blocks;          ///< blocks in the grid
-    dimensions threads;         ///< threads in a block; if malleable, the most that there may be
+    dimensions threads;         ///< threads in a block; if moldable, the most that there may be
     unsigned shared_bytes = 0;  ///< memory for `block.shared<T>(n)`, in bytes for each block
-    bool malleable = false;     ///< the engine may give a block fewer threads (see `at_most`)
+    bool moldable = false;      ///< the engine may give a block fewer threads (see `at_most`)
 
     constexpr shape() = default;
     DYNPAR_FUNCTION constexpr shape(dimensions grid, dimensions block, unsigned shared = 0)
         : blocks(grid), threads(block), shared_bytes(shared) {}
     DYNPAR_FUNCTION constexpr shape(dimensions grid, at_most block, unsigned shared = 0)
-        : blocks(grid), threads(block.threads), shared_bytes(shared), malleable(true) {}
+        : blocks(grid), threads(block.threads), shared_bytes(shared), moldable(true) {}
 
     DYNPAR_FUNCTION friend constexpr bool operator==(const shape& a, const shape& b) {
         return a.blocks == b.blocks && a.threads == b.threads && a.shared_bytes == b.shared_bytes &&
-               a.malleable == b.malleable;
+               a.moldable == b.moldable;
     }
     DYNPAR_FUNCTION friend constexpr bool operator!=(const shape& a, const shape& b) { return !(a == b); }
 };
@@ -70,7 +70,7 @@ inline std::string to_string(const shape& s) {
         if (d.y != 1) return "(" + std::to_string(d.x) + "," + std::to_string(d.y) + ")";
         return std::to_string(d.x);
     };
-    std::string result = "<<<" + sizes(s.blocks) + ", " + (s.malleable ? "at most " : "") + sizes(s.threads);
+    std::string result = "<<<" + sizes(s.blocks) + ", " + (s.moldable ? "at most " : "") + sizes(s.threads);
     if (s.shared_bytes != 0) result += ", " + std::to_string(s.shared_bytes) + " bytes";
     return result + ">>>";
 }

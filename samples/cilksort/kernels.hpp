@@ -1,6 +1,6 @@
 // cilksort: a merge sort that sorts the four quarters of its numbers in children, and merges in continuations, in parallel.
 //
-// All grids are malleable and made for blocks of a warp or so. A leaf, some thousand numbers, is sorted by one block. A merge is
+// All grids are moldable and made for blocks of a warp or so. A leaf, some thousand numbers, is sorted by one block. A merge is
 // one grid of several blocks: each finds its part of the result by a binary search ("merge path"), and so does each thread in the
 // part of its block. No block needs memory of its own or knows how many threads it has.
 #pragma once

@@ -151,8 +151,8 @@ struct recursive_reduce2_tail {
 
 /// gpuRecursiveReduce for blocks of any width: the same additions in the same grids, each thread takes as many as there are for
 /// it. The engine chooses how many threads a block has: one on a CPU, a warp on the queue engine. `size`: numbers of a block.
-struct recursive_reduce_malleable {
-    static constexpr const char* name = "recursive_reduce_malleable";
+struct recursive_reduce_moldable {
+    static constexpr const char* name = "recursive_reduce_moldable";
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned size) const {
@@ -173,8 +173,8 @@ struct recursive_reduce_malleable {
 };
 
 /// recursive_reduce2_tail for blocks of any width.
-struct recursive_reduce2_malleable {
-    static constexpr const char* name = "recursive_reduce2_malleable";
+struct recursive_reduce2_moldable {
+    static constexpr const char* name = "recursive_reduce2_moldable";
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, int* numbers, int* sums, unsigned stride, unsigned dim) const {

@@ -22,20 +22,20 @@ namespace {
 
 using namespace recursive_reduction;
 
-enum class variant { sync, then, nosync, reduce2, reduce2_tail, malleable, reduce2_malleable, cutoff };
+enum class variant { sync, then, nosync, reduce2, reduce2_tail, moldable, reduce2_moldable, cutoff };
 
 constexpr variant all_variants[] = {variant::sync,
                                     variant::then,
                                     variant::nosync,
                                     variant::reduce2,
                                     variant::reduce2_tail,
-                                    variant::malleable,
-                                    variant::reduce2_malleable,
+                                    variant::moldable,
+                                    variant::reduce2_moldable,
                                     variant::cutoff};
 
 const char* to_string(variant v) {
     constexpr const char* names[] = {
-        "sync", "then", "nosync", "reduce2", "reduce2-tail", "malleable", "reduce2-malleable", "cutoff"};
+        "sync", "then", "nosync", "reduce2", "reduce2-tail", "moldable", "reduce2-moldable", "cutoff"};
     return names[static_cast<int>(v)];
 }
 
@@ -57,7 +57,7 @@ std::uint64_t count_grids(variant v, unsigned blocks, unsigned block_size, unsig
     if (v == variant::cutoff) return count_grids_with_cutoff(blocks * block_size, 1, cutoff);
     std::uint64_t levels = 0;
     for (unsigned size = block_size; size >= 2; size /= 2) ++levels;
-    if (v == variant::reduce2 || v == variant::reduce2_tail || v == variant::reduce2_malleable) return levels;
+    if (v == variant::reduce2 || v == variant::reduce2_tail || v == variant::reduce2_moldable) return levels;
     const std::uint64_t first_and_children = 1 + blocks * (levels - 1);
     return v == variant::then ? first_and_children + 1 : first_and_children;
 }
@@ -120,10 +120,10 @@ private:
                 return engine_.run(recursive_reduce2{}, thread_a_pair, data, sums, block_size_ / 2, block_size_);
             case variant::reduce2_tail:
                 return engine_.run(recursive_reduce2_tail{}, thread_a_pair, data, sums, block_size_ / 2, block_size_);
-            case variant::malleable:
-                return engine_.run(recursive_reduce_malleable{}, any_width, data, sums, block_size_);
-            case variant::reduce2_malleable:
-                return engine_.run(recursive_reduce2_malleable{}, any_width, data, sums, block_size_ / 2, block_size_);
+            case variant::moldable:
+                return engine_.run(recursive_reduce_moldable{}, any_width, data, sums, block_size_);
+            case variant::reduce2_moldable:
+                return engine_.run(recursive_reduce2_moldable{}, any_width, data, sums, block_size_ / 2, block_size_);
             case variant::cutoff: break;
         }
         // One block to begin with, which has all numbers.
@@ -239,14 +239,14 @@ int main(int argc, char** argv) {
         "recursive_reduce",
         "Adds up integers by recursive halving: as published (sync, nosync, reduce2), "
         "without a wait (then), with the order that reduce2 lacks (reduce2-tail), with blocks "
-        "of any width (malleable, reduce2-malleable), and with a cut-off.");
+        "of any width (moldable, reduce2-moldable), and with a cut-off.");
     std::string name = "all";
     std::int64_t elements = 1 << 20;
     std::int64_t block_size = 512;
     std::int64_t cutoff = 1 << 14;
     command.add_choice(
         "--variant", name,
-        {"sync", "then", "nosync", "reduce2", "reduce2-tail", "malleable", "reduce2-malleable", "cutoff", "all"},
+        {"sync", "then", "nosync", "reduce2", "reduce2-tail", "moldable", "reduce2-moldable", "cutoff", "all"},
         "which kernel adds");
     command.add_integer("--elements", elements, 2, 1 << 28, "how many integers: a power of two, at least --block-size");
     command.add_integer("--block-size", block_size, 2, dynpar::bounds::block_threads,

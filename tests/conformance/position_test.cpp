@@ -229,7 +229,7 @@ struct stride_sum {
     }
 };
 
-TEST_CASE("C17: a malleable kernel runs with one to at most as many threads as its shape says") {
+TEST_CASE("C17: a moldable kernel runs with one to at most as many threads as its shape says") {
     auto engine = make_engine();
     const auto values = filled(engine, 1000, 3u);
     auto sum = filled(engine, 1, 0u), width = filled(engine, 1, 0u);

@@ -87,7 +87,7 @@ inline options_type options_for(const engine_settings& settings) {
     options.memory_bytes = settings.memory_bytes;
     options.worker_blocks = settings.worker_blocks;
     options.block_threads = settings.block_threads;
-    options.malleable_threads = settings.malleable_threads;
+    options.moldable_threads = settings.moldable_threads;
     options.shared_bytes = settings.shared_bytes;
     options.deadline_milliseconds = 20000;
 #if defined(DYNPAR_SIMULATED_GPU) && DYNPAR_SIMULATED_GPU

@@ -80,7 +80,7 @@ private:
         const std::uint32_t blocks = random_.one_in(2) ? 1 : random_.about(1, std::max(most_blocks, 1u));
         grid_plan g = grid(blocks, width());
         if (random_.one_in(7)) {
-            g.malleable = 1;
+            g.moldable = 1;
         } else if (random_.one_in(8)) {  // two and three dimensions
             const std::uint32_t x = random_.between(1, 4), y = random_.between(1, 4), z = random_.between(1, 3);
             g.threads[0] = x;
@@ -353,7 +353,7 @@ private:
             if (random_.one_in(3)) child.steps.push_back(exchange());
             if (random_.one_in(4)) child.steps.push_back(leave(child));
             if (random_.one_in(4)) child.steps.push_back(exchange());
-            if (random_.one_in(4)) child.malleable = 1;
+            if (random_.one_in(4)) child.moldable = 1;
             child.steps.push_back(launch(launcher(child), 0, 1, grid(1, width())));
             if (random_.one_in(4)) child.steps.push_back(make(action::wait));
             g.steps.push_back(launch(launcher(g), 0, random_.about(1, std::max(budget / kinds / 8, 1u)), std::move(child)));
@@ -497,7 +497,7 @@ private:
         grid_plan g = grid(1, random_.one_in(2) ? 1 : width());
         g.kernel = kernel::direct;
         if (random_.one_in(6)) g.blocks[0] = random_.between(2, 20);
-        if (random_.one_in(8)) g.malleable = 1;
+        if (random_.one_in(8)) g.moldable = 1;
         const bool join_first = random_.one_in(8);
         if (join_first) g.steps.push_back(then(grid(1, random_.one_of({1u, 1u, 2u, 32u, 3u}))));
         if (budget > fan) g.steps.push_back(launch(launcher(g), 0, fan, direct_tree((budget - 1) / fan)));
@@ -547,7 +547,7 @@ engine_settings draw_settings(const std::string& profile, std::uint64_t seed, st
     s.sync_depth = random.one_of({0u, 1u, 2u, 4u, 4u, 4u, 5u, most_sync_depth});
     if (profile == "deep_wait" || profile == "wait_launch") s.sync_depth = random.between(3, most_sync_depth);
     s.worker_blocks = random.one_of({0u, 0u, 0u, 1u, 2u, 3u, 8u});
-    s.malleable_threads = random.one_of({1u, 2u, 7u, 31u, 32u, 32u, 32u, 33u, 64u, 128u, 512u});
+    s.moldable_threads = random.one_of({1u, 2u, 7u, 31u, 32u, 32u, 32u, 33u, 64u, 128u, 512u});
     s.shared_bytes = random.one_of({0u, 1024u, 4096u, 16384u, 16384u, 32768u});
     const std::uint32_t most_warps = engine.widest / 32;
     s.block_threads = random.one_in(2) ? 0 : 32 * (random.one_in(2) ? random.between(1, most_warps) : random.one_of({1u, 2u, 4u, 8u, 16u}));

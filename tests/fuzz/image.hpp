@@ -108,9 +108,9 @@ struct node {
     std::uint32_t blocks[3];
     std::uint32_t threads[3];
     std::uint32_t shared_bytes;
-    std::uint32_t malleable;
+    std::uint32_t moldable;
     std::uint32_t block_count;
-    std::uint32_t thread_count;    // the most, if malleable
+    std::uint32_t thread_count;    // the most, if moldable
     std::uint32_t depth;
     std::uint32_t first_step, steps;
     std::uint32_t first_need, needs;

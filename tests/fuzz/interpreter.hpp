@@ -161,7 +161,7 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE bool begin_grid(const Position& here, std::uint3
         return false;
     }
     if (here.group_index != blocks.index_of(at.rank)) at.complain(mistake::position, at.rank, here.group_index.x);
-    if (n.malleable != 0) {
+    if (n.moldable != 0) {
         if (at.threads == 0 || at.threads > n.thread_count) at.complain(mistake::width, at.threads, n.thread_count);
         if (here.thread_index != dynpar::dimensions(at.thread, 0, 0)) at.complain(mistake::position, at.thread, here.thread_index.x);
     } else {
@@ -313,7 +313,7 @@ DYNPAR_FUNCTION dynpar::status with_kernel(kernel k, std::uint32_t base, bool ch
 
 DYNPAR_FUNCTION inline dynpar::shape shape_of_node(const node& n) {
     const dynpar::dimensions blocks(n.blocks[0], n.blocks[1], n.blocks[2]);
-    if (n.malleable != 0) return dynpar::shape(blocks, dynpar::at_most(n.thread_count), n.shared_bytes);
+    if (n.moldable != 0) return dynpar::shape(blocks, dynpar::at_most(n.thread_count), n.shared_bytes);
     return dynpar::shape(blocks, dynpar::dimensions(n.threads[0], n.threads[1], n.threads[2]), n.shared_bytes);
 }
 
@@ -636,7 +636,7 @@ struct direct {
                 dynpar::status told;
                 if (s.what == action::then) {
                     told = block.then(*this, shape_of_node(below), child.base);
-                } else if (below.block_count == 1 && below.thread_count == 1 && below.malleable == 0) {
+                } else if (below.block_count == 1 && below.thread_count == 1 && below.moldable == 0) {
                     told = block.launch(*this, dynpar::shape(1, 1), child.base);
                 } else {
                     told = block.launch(*this, shape_of_node(below), child.base);

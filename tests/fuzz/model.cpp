@@ -52,7 +52,7 @@ private:
     void fail(operation o, status why, kernel k, unsigned depth, const dynpar::shape& s, std::uint64_t count) {
         expectation& e = result_.expected;
         const bool launches = o == operation::launch || o == operation::then;
-        const std::string shape = s.malleable && !launches ? any_width : dynpar::to_string(s);
+        const std::string shape = s.moldable && !launches ? any_width : dynpar::to_string(s);
         e.failures[{static_cast<int>(o), static_cast<int>(why), name_of(k), depth, shape}] += count;
         e.failed += count;
         if (launches) e.lost += count;
@@ -60,7 +60,7 @@ private:
 
     void set_shape(node& n, const grid_plan& g) const {
         n.kernel = g.kernel;
-        n.malleable = g.malleable != 0 ? 1 : 0;
+        n.moldable = g.moldable != 0 ? 1 : 0;
         std::uint64_t blocks = 1, threads = 1;
         for (int i = 0; i < 3; ++i) {
             n.blocks[i] = std::clamp(g.blocks[i], 1u, 65535u);
@@ -74,7 +74,7 @@ private:
             n.threads[1] = n.threads[2] = 1;
             threads = most;
         }
-        if (n.malleable != 0) {
+        if (n.moldable != 0) {
             n.threads[0] = static_cast<std::uint32_t>(threads);
             n.threads[1] = n.threads[2] = 1;
         }
@@ -110,13 +110,13 @@ private:
         node self = result_.nodes[index];
         self.depth = depth;
         const std::uint32_t blocks = self.block_count, threads = self.thread_count;
-        const bool malleable = self.malleable != 0, direct = self.kernel == kernel::direct;
+        const bool moldable = self.moldable != 0, direct = self.kernel == kernel::direct;
         expectation& e = result_.expected;
         e.grids += multiplicity;
         e.blocks += multiplicity * blocks;
         e.deepest = std::max(e.deepest, depth);
 
-        std::uint32_t low = 0, high = malleable ? all : threads, shared_bytes = 0;
+        std::uint32_t low = 0, high = moldable ? all : threads, shared_bytes = 0;
         std::vector<step> steps;
         std::vector<launching> launches;
         std::optional<std::pair<std::uint32_t, std::uint32_t>> stream_thread;  // who, where
@@ -138,8 +138,8 @@ private:
             s.high = high;
             s.words = std::max(plan.words, 1u);
             s.which = plan.which;
-            const std::uint32_t live = malleable ? 1 : high - low;
-            if (s.who != all) s.who = malleable ? 0 : s.who >= low && s.who < high ? s.who : low + s.who % live;
+            const std::uint32_t live = moldable ? 1 : high - low;
+            if (s.who != all) s.who = moldable ? 0 : s.who >= low && s.who < high ? s.who : low + s.who % live;
             const auto step_index = static_cast<std::uint32_t>(self.first_step + steps.size());
             const auto barrier = [&] {
                 if (s.where == all || blocks == 1) {
@@ -161,7 +161,7 @@ private:
                     if (in_stream && plan.stream != own_stream) {
                         if (!stream_thread) stream_thread = {s.who == all ? low : s.who, s.where};
                         const std::uint32_t who = stream_thread->first;
-                        if (!malleable && (who < low || who >= high)) continue;  // it has returned
+                        if (!moldable && (who < low || who >= high)) continue;  // it has returned
                         s.who = who;
                         s.where = stream_thread->second;
                     }
@@ -180,7 +180,7 @@ private:
                     s.expected = static_cast<std::uint32_t>(l.refused ? status::nesting_depth_exceeded : status::success);
                     const auto number = static_cast<std::uint32_t>(launches.size());
                     if (is_then) {
-                        const bool by_one_thread = (s.who != all || (!malleable && live == 1)) && (s.where != all || blocks == 1);
+                        const bool by_one_thread = (s.who != all || (!moldable && live == 1)) && (s.where != all || blocks == 1);
                         const std::uint32_t who = s.who == all ? low : s.who, where = s.where == all ? 0 : s.where;
                         if (!by_one_thread) ordered = false;
                         if (any_then && (where != then_where || (who != then_who && !barrier_since_then))) ordered = false;
@@ -215,7 +215,7 @@ private:
                     break;
                 }
                 case action::leave: {
-                    if (direct || malleable) continue;
+                    if (direct || moldable) continue;
                     const std::uint32_t new_low = std::max(low, std::min(plan.low, threads));
                     const std::uint32_t new_high = std::min(high, plan.high);
                     if (new_low >= new_high) continue;
@@ -251,7 +251,7 @@ private:
                     if (direct || !stream_thread) continue;
                     const std::uint32_t stream = plan.stream % streams_of_block, event = plan.event % events_of_block;
                     const std::uint32_t who = stream_thread->first;
-                    if (!malleable && (who < low || who >= high)) continue;
+                    if (!moldable && (who < low || who >= high)) continue;
                     s.who = who;
                     s.where = stream_thread->second;
                     s.stream = stream;
@@ -320,7 +320,7 @@ private:
                 (launches_one ? refused.launches : refused.others) += count / multiplicity;
             }
         }
-        self.writer = malleable ? 0 : low + g.writer % (high - low);
+        self.writer = moldable ? 0 : low + g.writer % (high - low);
         result_.steps.insert(result_.steps.end(), steps.begin(), steps.end());
         for (const launching& l : launches) {
             for (std::uint32_t i = 0; i < l.children; ++i) {
@@ -409,7 +409,7 @@ unsigned most_threads_of(kernel k) { return k == kernel::most_64 ? 64 : 1024; }
 
 dynpar::shape shape_of(const node& n) {
     const dynpar::dimensions blocks(n.blocks[0], n.blocks[1], n.blocks[2]);
-    if (n.malleable != 0) return dynpar::shape(blocks, dynpar::at_most(n.thread_count), n.shared_bytes);
+    if (n.moldable != 0) return dynpar::shape(blocks, dynpar::at_most(n.thread_count), n.shared_bytes);
     return dynpar::shape(blocks, dynpar::dimensions(n.threads[0], n.threads[1], n.threads[2]), n.shared_bytes);
 }
 

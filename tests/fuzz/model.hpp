@@ -34,9 +34,9 @@ struct engine_traits {
 const char* name_of(kernel k);
 unsigned most_threads_of(kernel k);
 
-/// Failed calls that are alike: call, status, kernel, depth, shape as text. Where a malleable grid calls something else than `launch` or
+/// Failed calls that are alike: call, status, kernel, depth, shape as text. Where a moldable grid calls something else than `launch` or
 /// `then`, its shape may be told as it was asked for or as it is.
-inline constexpr const char* any_width = "<<<of a malleable grid>>>";
+inline constexpr const char* any_width = "<<<of a moldable grid>>>";
 using failure_key = std::tuple<int, int, std::string, unsigned, std::string>;
 
 /// What the report has to say.

@@ -10,7 +10,7 @@ namespace fuzz {
 namespace {
 
 auto fields(const engine_settings& s) {
-    return std::tie(s.memory_bytes, s.worker_blocks, s.block_threads, s.malleable_threads, s.shared_bytes, s.sync_depth,
+    return std::tie(s.memory_bytes, s.worker_blocks, s.block_threads, s.moldable_threads, s.shared_bytes, s.sync_depth,
                     s.nesting_depth, s.pending_launches, s.traced, s.schedule, s.schedule_seed);
 }
 
@@ -20,7 +20,7 @@ void write(std::ostream& out, const grid_plan& g) {
     out << "grid " << static_cast<unsigned>(g.kernel);
     for (const std::uint32_t n : g.blocks) out << ' ' << n;
     for (const std::uint32_t n : g.threads) out << ' ' << n;
-    out << ' ' << g.malleable << ' ' << g.writer << ' ' << g.steps.size() << '\n';
+    out << ' ' << g.moldable << ' ' << g.writer << ' ' << g.steps.size() << '\n';
     for (const step_plan& s : g.steps) {
         out << "step " << static_cast<unsigned>(s.what) << ' ' << s.who << ' ' << s.where << ' ' << s.items << ' ' << s.stream << ' '
             << s.event << ' ' << s.low << ' ' << s.high << ' ' << s.words << ' ' << static_cast<unsigned>(s.which) << ' ' << s.prepared
@@ -60,7 +60,7 @@ public:
         g.kernel = choice<kernel>();
         for (std::uint32_t& n : g.blocks) number(n);
         for (std::uint32_t& n : g.threads) number(n);
-        number(g.malleable);
+        number(g.moldable);
         number(g.writer);
         g.steps.resize(size());
         for (step_plan& s : g.steps) {
@@ -102,7 +102,7 @@ program read(std::istream& in) {
     from.word("engine");
     engine_settings& s = p.settings;
     from.number(s.memory_bytes);
-    for (std::uint32_t* n : {&s.worker_blocks, &s.block_threads, &s.malleable_threads, &s.shared_bytes, &s.sync_depth, &s.nesting_depth,
+    for (std::uint32_t* n : {&s.worker_blocks, &s.block_threads, &s.moldable_threads, &s.shared_bytes, &s.sync_depth, &s.nesting_depth,
                              &s.pending_launches, &s.traced, &s.schedule, &s.schedule_seed})
         from.number(*n);
     p.root = from.grid();

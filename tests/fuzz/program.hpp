@@ -17,7 +17,7 @@ struct grid_plan {
     fuzz::kernel kernel = kernel::bytes_4;
     std::uint32_t blocks[3] = {1, 1, 1};
     std::uint32_t threads[3] = {1, 1, 1};
-    std::uint32_t malleable = 0;
+    std::uint32_t moldable = 0;
     std::uint32_t writer = 0;        // modulo the threads that are left at the end
     std::vector<step_plan> steps;
 
@@ -45,7 +45,7 @@ struct engine_settings {
     std::uint64_t memory_bytes = std::uint64_t{64} << 20;
     std::uint32_t worker_blocks = 0;
     std::uint32_t block_threads = 0;
-    std::uint32_t malleable_threads = 32;
+    std::uint32_t moldable_threads = 32;
     std::uint32_t shared_bytes = 16 * 1024;
     std::uint32_t sync_depth = 4;
     std::uint32_t nesting_depth = all;     // all: no limit

@@ -388,7 +388,7 @@ private:
         same("lost_launches", report.lost_launches, e.lost);
         same("failed_calls", report.failed_calls, e.failed);
         same("deepest_nesting", report.deepest_nesting, e.deepest);
-        // A block of a malleable grid may look in the report as one of a fixed width: where both failed alike they are one entry.
+        // A block of a moldable grid may look in the report as one of a fixed width: where both failed alike they are one entry.
         const auto by_any_width = [&](failure_key key) {
             failure_key any = key;
             std::get<4>(any) = any_width;

@@ -129,7 +129,7 @@ private:
                                      +[](grid_plan& g) { return &g.threads[1]; }, +[](grid_plan& g) { return &g.threads[0]; }}) {
                 any |= lower(i, which, 1);
             }
-            any |= lower(i, +[](grid_plan& g) { return &g.malleable; }, 0);
+            any |= lower(i, +[](grid_plan& g) { return &g.moldable; }, 0);
             any |= attempt([&](program& p) {
                 grid_plan& g = *grids_of(p)[i];
                 if (g.kernel == kernel::bytes_4 || g.kernel == kernel::direct) return false;
@@ -176,7 +176,7 @@ private:
             });
         };
         reset(&engine_settings::traced);
-        reset(&engine_settings::malleable_threads);
+        reset(&engine_settings::moldable_threads);
         reset(&engine_settings::shared_bytes);
         reset(&engine_settings::nesting_depth);
         reset(&engine_settings::pending_launches);

@@ -115,7 +115,7 @@ TEST_CASE(
         dynpar::queue_options options = with_deadline();
         options.block_threads = load.block_threads;
         const bool is_wide = load.threads == 0;
-        if (is_wide) options.malleable_threads = 96;  // a worker block each
+        if (is_wide) options.moldable_threads = 96;  // a worker block each
         dynpar::queue_engine engine(options);
         auto count = engine.make_buffer<count_type>(1);
         auto work = engine.make_buffer<several_blocks>(1);

@@ -17,7 +17,7 @@ struct count_me {
 
 TEST_CASE("worker blocks are as wide as the file was compiled for, and wider ones are refused") {
     dynpar::queue_options options = with_deadline();
-    options.malleable_threads = 512;
+    options.moldable_threads = 512;
     dynpar::queue_engine engine(options);
     auto counter = filled<count_type>(engine, 1, 0);
     CHECK(engine.run(count_me{}, shape(10, 256), counter.data()).grids == 1);

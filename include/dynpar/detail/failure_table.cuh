@@ -71,7 +71,7 @@ __device__ __noinline__ inline void add_failure(failure_table* table, const fail
     unsigned long long key = 0xcbf29ce484222325ull;
     key = mix(key, static_cast<unsigned>(call->operation) << 8 | static_cast<unsigned>(call->status));
     key = mix(key, static_cast<unsigned>(call->cuda_code));
-    key = mix(key, static_cast<unsigned long long>(call->depth) << 1 | call->shape.malleable);
+    key = mix(key, static_cast<unsigned long long>(call->depth) << 1 | call->shape.moldable);
     static_assert(sizeof(shape) == 8 * sizeof(unsigned), "three blocks, three threads, shared bytes, and a flag");
     const unsigned* const sizes = &call->shape.blocks.x;
 #pragma unroll 1

@@ -164,7 +164,7 @@ host_grid* host_scheduler::make_grid(const host_kernel& kernel, const Closure& c
     add_live(bytes);
     grid->kernel = &kernel;
     grid->shape = s;
-    grid->threads = s.malleable ? 1 : static_cast<unsigned>(s.threads.count());
+    grid->threads = s.moldable ? 1 : static_cast<unsigned>(s.threads.count());
     grid->blocks = static_cast<unsigned>(s.blocks.count());
     grid->depth = depth;
     grid->next_live = live_;

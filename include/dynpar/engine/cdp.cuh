@@ -676,7 +676,7 @@ struct cdp_options : engine_options {};
 /// million launches a second on an H200. The GPU refuses launches over `limits::pending_launches`, and the engine
 /// reports them.
 ///
-/// The engine sets the given limits on the current device (see `apply`) when it is made, and they stay. A malleable
+/// The engine sets the given limits on the current device (see `apply`) when it is made, and they stay. A moldable
 /// kernel gets the most threads that its shape allows. A child grid may have at most 48 KiB of shared memory. An engine
 /// runs one grid (with everything launched from it) at a time, on its own stream.
 class cdp_engine {

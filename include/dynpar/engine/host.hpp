@@ -236,7 +236,7 @@ private:
           block_rank_(state.rank),
           num_blocks_(state.grid->blocks),
           depth_(state.grid->depth),
-          dim_threads_(state.grid->shape.malleable ? dimensions(state.grid->threads) : state.grid->shape.threads),
+          dim_threads_(state.grid->shape.moldable ? dimensions(state.grid->threads) : state.grid->shape.threads),
           dim_blocks_(state.grid->shape.blocks) {}
 
     detail::host_block_state* state_;
@@ -288,7 +288,7 @@ struct host_options : engine_options {
 };
 
 /// Runs kernels on the CPU: one simulated thread at a time, in launch order, always in the same order. A kernel without
-/// barriers is a plain loop; a thread gets a stack of its own when it blocks. A malleable kernel runs with one thread a
+/// barriers is a plain loop; a thread gets a stack of its own when it blocks. A moldable kernel runs with one thread a
 /// block.
 ///
 /// An engine runs one grid (with everything launched from it) at a time; several engines may run in several threads.

@@ -65,7 +65,7 @@ public:
                 task.entry = on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
                                      : &entry_points<Kernel, Args...>::wide;
                 task.info = (depth_if_plain + 1) | (on_lane ? info::on_lane : info::on_warp);
-                task.size = block_size(s.malleable ? min(s.threads.x, engine().malleable_threads) : s.threads.x);
+                task.size = block_size(s.moldable ? min(s.threads.x, engine().moldable_threads) : s.threads.x);
                 task.last = 1;
                 memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
                 if (derived().push_child(task)) return status::success;
@@ -76,7 +76,7 @@ public:
             if (!bad && (is_simple(s) || is_simple_on_warp(s, most_threads<Kernel>()) || is_simple_on_block(s, most_threads<Kernel>()))) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (Derived::template launch_simply<Kernel, Args...>(arguments, s.threads.x, s.malleable, grid_, info_)) {
+                if (Derived::template launch_simply<Kernel, Args...>(arguments, s.threads.x, s.moldable, grid_, info_)) {
                     derived().count_launch();
                     return status::success;
                 }
@@ -86,7 +86,7 @@ public:
             if (!bad && s.blocks.x > 1 && is_plain(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (launch_plainly<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.malleable, s.shared_bytes, grid_, info_)) {
+                if (launch_plainly<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.moldable, s.shared_bytes, grid_, info_)) {
                     return status::success;
                 }
             }
@@ -123,7 +123,7 @@ public:
                 const lane_task task = make_lane_task<Kernel, Args...>(payload);
                 simple = {task.entry, 0, task.arguments};
             } else if (is_simple_on_warp(s, most_threads<Kernel>())) {
-                const unsigned threads = s.malleable ? min(s.threads.x, engine().malleable_threads) : s.threads.x;
+                const unsigned threads = s.moldable ? min(s.threads.x, engine().moldable_threads) : s.threads.x;
                 if ((threads & (threads - 1)) == 0) {
                     simple.entry = reinterpret_cast<lane_entry>(&entry_points<Kernel, Args...>::wide);
                     simple.threads_log2 = static_cast<unsigned>(__popc(threads - 1));
@@ -137,7 +137,7 @@ public:
             if (simple.entry == nullptr && !bad && is_untraced_owner && is_plain(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (continue_plainly<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.malleable, s.shared_bytes, grid_, info_)) {
+                if (continue_plainly<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.moldable, s.shared_bytes, grid_, info_)) {
                     return status::success;
                 }
             }
@@ -244,9 +244,9 @@ protected:
     /// As launch_simply without a call on its usual way: such a grid is mostly all that the others wait for.
     template <class Kernel, class... Args>
     static __device__ __noinline__ bool launch_plainly(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
-                                                       bool malleable, std::uint32_t shared_bytes, arena_index parent,
+                                                       bool moldable, std::uint32_t shared_bytes, arena_index parent,
                                                        std::uint32_t task_info) {
-        const width_choice choice = choose_width(threads, malleable, engine().malleable_threads);
+        const width_choice choice = choose_width(threads, moldable, engine().moldable_threads);
         const std::uint32_t depth = (task_info & info::depth_mask) + 1;
         const bool is_short = is_sole_owner(task_info) && (task_info & info::traced) == 0 && depth <= engine().nesting_depth;
         if (!is_short || choice.width == info::on_block || !is_for_board(choice.width, blocks)) return false;
@@ -279,11 +279,11 @@ protected:
     /// A continuation of a grid that has a record. False if there is no memory at hand. Without a call; the whole grid waits for it.
     template <class Kernel, class... Args>
     static __device__ __noinline__ bool continue_plainly(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
-                                                         bool malleable, std::uint32_t shared_bytes, arena_index record,
+                                                         bool moldable, std::uint32_t shared_bytes, arena_index record,
                                                          std::uint32_t task_info) {
         const arena_index place = take_piece_at_hand();
         if (place == 0) return false;
-        const width_choice choice = choose_width(threads, malleable, engine().malleable_threads);
+        const width_choice choice = choose_width(threads, moldable, engine().moldable_threads);
         put_plain_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, record, task_info & info::depth_mask);
         at<launch_details>(place)->link.size_class = piece_class;
         add_continuation(record, place);

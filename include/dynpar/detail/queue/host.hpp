@@ -36,8 +36,8 @@ struct queue_options : engine_options {
     unsigned block_threads = 0;
     /// How many worker blocks; 0: enough for 512 threads on every multiprocessor, which is fastest for small grids.
     unsigned worker_blocks = 0;
-    /// Threads that the blocks of malleable kernels get, if their shape allows. A warp is cheapest; 1 where every block does little.
-    unsigned malleable_threads = 32;
+    /// Threads that the blocks of moldable kernels get, if their shape allows. A warp is cheapest; 1 where every block does little.
+    unsigned moldable_threads = 32;
     /// Device memory in bytes for grids that are alive, their arguments and their scratch memory; 0: `limits::heap_bytes`, and where
     /// that is not given 4 GiB, or a quarter of what is free if that is less. Over it a run ends with `launch_error`.
     std::size_t memory_bytes = 0;
@@ -124,7 +124,7 @@ public:
             throw std::invalid_argument("dynpar: queue_options::block_threads is " + std::to_string(options_.block_threads) +
                                         ": give a multiple of 32, at most 1024, or 0");
         }
-        options_.malleable_threads = std::clamp(options_.malleable_threads, 1u, least_threads());
+        options_.moldable_threads = std::clamp(options_.moldable_threads, 1u, least_threads());
         most_workers_ = multiprocessors_ * static_cast<unsigned>(properties.maxThreadsPerMultiProcessor) / warp_size;
         // A device with two worker blocks of 1024 threads has as many warps as one with many small ones.
         set_limits();
@@ -219,13 +219,13 @@ public:
     status check_first(const shape& s, unsigned most_threads, unsigned most_worker_threads) const {
         if (dynpar::check(s, most_threads) != status::success) return status::invalid_configuration;
         const unsigned widest = options_.block_threads != 0 ? options_.block_threads : most_worker_threads;
-        return s.malleable || s.threads.count() <= widest ? status::success : status::invalid_configuration;
+        return s.moldable || s.threads.count() <= widest ? status::success : status::invalid_configuration;
     }
 
     /// For a first grid that `check_first` has let pass.
     unsigned block_threads_for(const shape& s, unsigned most_worker_threads) const {
         if (options_.block_threads != 0) return options_.block_threads;
-        const unsigned needed = s.malleable ? 1 : (static_cast<unsigned>(s.threads.count()) + warp_size - 1) / warp_size * warp_size;
+        const unsigned needed = s.moldable ? 1 : (static_cast<unsigned>(s.threads.count()) + warp_size - 1) / warp_size * warp_size;
         return std::max(std::min(least_threads(), most_worker_threads), needed);
     }
     unsigned shared_bytes_for(unsigned threads) const { return state_bytes(threads) + (options_.shared_bytes + 15) / 16 * 16; }
@@ -329,7 +329,7 @@ public:
         v.ring_mask = static_cast<unsigned>(ring_slots_ - 1);
         while (std::size_t{1} << v.ring_shift < ring_slots_) ++v.ring_shift;
         v.block_threads = threads;
-        v.malleable_threads = std::min(options_.malleable_threads, threads);
+        v.moldable_threads = std::min(options_.moldable_threads, threads);
         v.sync_depth = static_cast<unsigned>(std::min<std::size_t>(sync_depth_, info::depth_mask));
         v.nesting_depth =
             static_cast<unsigned>(std::min<std::size_t>(options_.limits.nesting_depth.value_or(info::depth_mask), info::depth_mask));
@@ -344,7 +344,7 @@ public:
 
     /// The grid that a run begins with, for worker blocks of so many threads.
     first_grid first(const shape& s, unsigned payload_size, unsigned threads) const {
-        const width_choice choice = choose_width(s, std::min(options_.malleable_threads, threads));
+        const width_choice choice = choose_width(s, std::min(options_.moldable_threads, threads));
         first_grid first{};
         first.shape = s;
         first.payload_size = payload_size;

@@ -37,26 +37,26 @@ __device__ inline bool is_simple(const shape& s) {
 __device__ inline bool is_simple_on_warp(const shape& s, unsigned most_threads) {
     if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
     if (s.shared_bytes != 0 || s.threads.x < 2 || s.threads.x > most_threads) return false;
-    return s.threads.x <= warp_size ? !s.malleable || engine().malleable_threads > 1
-                                    : s.malleable && engine().malleable_threads > 1 && engine().malleable_threads <= warp_size;
+    return s.threads.x <= warp_size ? !s.moldable || engine().moldable_threads > 1
+                                    : s.moldable && engine().moldable_threads > 1 && engine().moldable_threads <= warp_size;
 }
 
 /// Whether it is one block for a worker block, likewise.
 __device__ inline bool is_simple_on_block(const shape& s, unsigned most_threads) {
     if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
-    return s.shared_bytes == 0 && !s.malleable && s.threads.x > warp_size && s.threads.x <= min(most_threads, engine().block_threads);
+    return s.shared_bytes == 0 && !s.moldable && s.threads.x > warp_size && s.threads.x <= min(most_threads, engine().block_threads);
 }
 
 /// Whether it is blocks of some threads, both in one dimension and as many as there can be.
 __device__ inline bool is_plain(const shape& s, unsigned most_threads) {
     if (s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1 || s.shared_bytes > bounds::shared_bytes) return false;
     if (s.blocks.x == 0 || s.blocks.x > bounds::grid_blocks_x || s.threads.x == 0) return false;
-    return s.threads.x <= (s.malleable ? most_threads : min(most_threads, engine().block_threads));
+    return s.threads.x <= (s.moldable ? most_threads : min(most_threads, engine().block_threads));
 }
 
 /// Whether a task says all that there is to say of a shape, but for the number of blocks.
 __device__ inline bool needs_no_details(const shape& s) {
-    return s.shared_bytes == 0 && (s.malleable || (s.threads.y == 1 && s.threads.z == 1));
+    return s.shared_bytes == 0 && (s.moldable || (s.threads.y == 1 && s.threads.z == 1));
 }
 
 /// What a launch that is not simple needs to know.
@@ -90,7 +90,7 @@ struct launch_request {
 
 __device__ inline status check_shape(const shape& s, unsigned most_threads) {
     if (check(s, most_threads) != status::success) return status::invalid_configuration;
-    return s.malleable || s.threads.count() <= engine().block_threads ? status::success : status::invalid_configuration;
+    return s.moldable || s.threads.count() <= engine().block_threads ? status::success : status::invalid_configuration;
 }
 
 /// Writes a launch into the trace of the run.
@@ -133,7 +133,7 @@ __device__ __noinline__ inline status admit(launch_request& request, const shape
 #endif
     if (why != status::success) return lose(request, s, why);
     const unsigned long long blocks = s.blocks.count();
-    request.choice = choose_width(s, engine().malleable_threads);
+    request.choice = choose_width(s, engine().moldable_threads);
     request.open_to_others = request.in_stream || is_open_to_others(request.choice.width, blocks, request.on_worker_block);
     const bool says_more = blocks > 1 || !request.fits() || !needs_no_details(s);
     request.needs_details = says_more || request.in_trace();

@@ -183,7 +183,7 @@ struct engine_view {
     unsigned ring_mask;          // slots of each ring - 1, and
     unsigned ring_shift;         // the binary logarithm of how many these are
     unsigned block_threads;      // of a worker block
-    unsigned malleable_threads;  // what a malleable kernel gets, if its shape allows
+    unsigned moldable_threads;  // what a moldable kernel gets, if its shape allows
     unsigned sync_depth;
     unsigned nesting_depth;
     unsigned stack_bytes;        // of a thread
@@ -201,8 +201,8 @@ struct alignas(16) traced_child {
     unsigned long long launched;
     std::uint32_t id;       // none: it came to nothing
     std::uint32_t depth;
-    std::uint32_t threads;  // as the shape has them, and whether it is malleable
-    static constexpr std::uint32_t malleable = 1u << 31;
+    std::uint32_t threads;  // as the shape has them, and whether it is moldable
+    static constexpr std::uint32_t moldable = 1u << 31;
 };
 template <unsigned Capacity>
 struct traced_children {

@@ -128,7 +128,7 @@ static_assert(sizeof(launch_details) == 128);
 /// Fills in details but for the link, the task and its arguments. `threads`: of a block.
 DYNPAR_FUNCTION inline void put_details(launch_details& details, const shape& s, std::uint32_t threads, std::uint32_t trace_id) {
     details.blocks = s.blocks;
-    details.threads = s.malleable ? dimensions(threads) : s.threads;
+    details.threads = s.moldable ? dimensions(threads) : s.threads;
     details.shared_bytes = s.shared_bytes;
     details.trace_id = trace_id;
 }
@@ -138,12 +138,12 @@ struct width_choice {
     std::uint32_t width;
     std::uint32_t threads;
 };
-DYNPAR_FUNCTION inline width_choice choose_width(std::uint32_t threads, bool malleable, unsigned malleable_threads) {
-    if (malleable && threads > malleable_threads) threads = malleable_threads;
+DYNPAR_FUNCTION inline width_choice choose_width(std::uint32_t threads, bool moldable, unsigned moldable_threads) {
+    if (moldable && threads > moldable_threads) threads = moldable_threads;
     return {threads == 1 ? info::on_lane : threads <= warp_size ? info::on_warp : info::on_block, threads};
 }
-DYNPAR_FUNCTION inline width_choice choose_width(const shape& s, unsigned malleable_threads) {
-    return choose_width(static_cast<std::uint32_t>(s.threads.count()), s.malleable, malleable_threads);
+DYNPAR_FUNCTION inline width_choice choose_width(const shape& s, unsigned moldable_threads) {
+    return choose_width(static_cast<std::uint32_t>(s.threads.count()), s.moldable, moldable_threads);
 }
 
 /// The grid that a run begins with, as the host prepares it. What only device code knows is not in it yet: where it lies, and its task's

@@ -97,7 +97,7 @@ __device__ __noinline__ inline void stamp(arena_index details, std::uint32_t tas
 /// `details` is its place in the trace, with nothing in it, or 0 if there is none for it. Without a call, so that there is next to nothing
 /// to be kept on the stack of a single thread. `parent`: the details of the block's grid.
 __device__ inline traced_child* note_child(unsigned& count, traced_child* children, unsigned capacity, text kernel, arena_index parent,
-                                           std::uint32_t depth, std::uint32_t threads, bool malleable, arena_index& details) {
+                                           std::uint32_t depth, std::uint32_t threads, bool moldable, arena_index& details) {
     unsigned& batch = this_block().gang.trace_batch;
     if (parent == 0 || parent >= engine().arena_begin || !is_named(kernel)) return nullptr;
     const unsigned number = atomicAdd(&count, 1u);
@@ -120,7 +120,7 @@ __device__ inline traced_child* note_child(unsigned& count, traced_child* childr
     child.name = name_key(kernel);
     child.id = id;
     child.depth = depth;
-    child.threads = threads | (malleable ? traced_child::malleable : 0u);
+    child.threads = threads | (moldable ? traced_child::moldable : 0u);
     child.launched = device_nanoseconds();
     return &child;
 }
@@ -144,8 +144,8 @@ __device__ __noinline__ inline void write_noted_children(unsigned& noted, const 
         record.depth = child.depth;
         record.status = status::success;
         record.frees_scratch = false;
-        shape s(1, child.threads & ~traced_child::malleable);
-        s.malleable = (child.threads & traced_child::malleable) != 0;
+        shape s(1, child.threads & ~traced_child::moldable);
+        s.moldable = (child.threads & traced_child::moldable) != 0;
         record.shape = s;
     }
     __syncwarp();

@@ -132,11 +132,11 @@ private:
     /// False if this one is not for it either, or if anything is not as usual. Without a call: what is live across one is written to the
     /// stack of a single thread, where 4 bytes take a line of the first-level cache.
     template <class Kernel, class... Args>
-    static __device__ __noinline__ bool launch_simply(wide_arguments arguments, std::uint32_t threads, bool malleable, arena_index grid,
+    static __device__ __noinline__ bool launch_simply(wide_arguments arguments, std::uint32_t threads, bool moldable, arena_index grid,
                                                       std::uint32_t task_info) {
         gang_state& gang = this_block().gang;
         warp_state& warp = this_warp();
-        const std::uint32_t size = malleable ? min(threads, engine().malleable_threads) : threads;
+        const std::uint32_t size = moldable ? min(threads, engine().moldable_threads) : threads;
         const bool on_worker_block = (task_info & info::width_mask) == info::on_block;
         if ((task_info & info::depth_mask) >= engine().nesting_depth || (size > warp_size && !on_worker_block)) return false;
         wide_task task{};
@@ -152,7 +152,7 @@ private:
             traced_child* const children = on_worker_block ? gang.traced.children : warp.traced.children;
             const unsigned capacity = on_worker_block ? gang.traced.capacity : warp.traced.capacity;
             const std::uint32_t child_depth = (task_info & info::depth_mask) + 1;
-            noted = note_child(count, children, capacity, kernel_name<Kernel>(), details, child_depth, threads, malleable, task.details);
+            noted = note_child(count, children, capacity, kernel_name<Kernel>(), details, child_depth, threads, moldable, task.details);
             if (noted == nullptr) return false;
         }
 #endif

@@ -1,4 +1,4 @@
-// The samples' malleable kernels are right with any number of threads, of which the host engine gives them one: here as
+// The samples' moldable kernels are right with any number of threads, of which the host engine gives them one: here as
 // many as are asked for.
 #include <algorithm>
 #include <random>
@@ -46,7 +46,7 @@ TEST_CASE("the sum with a cut-off is right with any number of threads, and of nu
     }
 }
 
-TEST_CASE("the malleable halving sums are right with any number of threads") {
+TEST_CASE("the moldable halving sums are right with any number of threads") {
     dynpar::host_engine engine;
     constexpr unsigned size = 64;
     constexpr unsigned blocks = 5;
@@ -57,12 +57,12 @@ TEST_CASE("the malleable halving sums are right with any number of threads") {
     for (const unsigned threads : {1u, 3u, 32u, 64u}) {
         const dynpar::buffer<int> sums = on(engine, std::vector<int>(blocks, -1));
         const dynpar::buffer<int> first_data = on(engine, numbers);
-        engine.run(recursive_reduction::recursive_reduce_malleable{}, dynpar::shape(blocks, threads), first_data.data(),
+        engine.run(recursive_reduction::recursive_reduce_moldable{}, dynpar::shape(blocks, threads), first_data.data(),
                    sums.data(), size);
         CHECK(sums.to_vector() == expected);
         const dynpar::buffer<int> sums2 = on(engine, std::vector<int>(blocks, -1));
         const dynpar::buffer<int> data = on(engine, numbers);
-        engine.run(recursive_reduction::recursive_reduce2_malleable{}, dynpar::shape(blocks, threads), data.data(),
+        engine.run(recursive_reduction::recursive_reduce2_moldable{}, dynpar::shape(blocks, threads), data.data(),
                    sums2.data(), size / 2, size);
         CHECK(sums2.to_vector() == expected);
     }
