@@ -19,24 +19,24 @@ unsigned long long progress(const unsigned char* shared_memory, unsigned threads
     unsigned long long sum = 0xcbf29ce484222325ull;
     const auto add = [&sum](unsigned long long value) { sum = (sum ^ value) * 0x100000001b3ull; };
     const queue::gang_state& gang = block_of(shared_memory).gang;
-    add(gang.bottom);
-    add(gang.top);
+    add(gang.steal_end);
+    add(gang.owner_end);
     add(gang.spilled);
-    add(gang.share_left);
-    add(gang.returns);
+    add(gang.chunk_left);
+    add(gang.batch);
     add(gang.own);
     for (unsigned i = 0; i < threads / queue::warp_size; ++i) {
         const queue::warp_state& warp = warp_of(shared_memory, i);
-        add(warp.lane_bottom);
-        add(warp.lane_top);
-        add(warp.wide_bottom);
-        add(warp.wide_top);
+        add(warp.lane_steal_end);
+        add(warp.lane_owner_end);
+        add(warp.wide_steal_end);
+        add(warp.wide_owner_end);
         add(warp.spilled_lanes);
         add(warp.spilled_wides);
         add(warp.level);
         add(warp.own);
         add(warp.grids);
-        add(static_cast<unsigned>(warp.deferred));
+        add(static_cast<unsigned>(warp.batch));
     }
     return sum;
 }
@@ -48,8 +48,8 @@ const char* in_arena(const queue::engine_view& engine, queue::arena_index place,
         return text;
     }
     const auto& record =
-        *reinterpret_cast<const queue::grid_record*>(engine.arena + std::size_t{place} * queue::unit_bytes);
-    std::snprintf(text, sizeof(text), "%u (pending %d, parent %u)", place, record.pending, record.parent);
+        *reinterpret_cast<const queue::grid_node*>(engine.arena + std::size_t{place} * queue::unit_bytes);
+    std::snprintf(text, sizeof(text), "%u (pending %d, parent %u)", place, record.counter, record.parent);
     return text;
 }
 
@@ -59,37 +59,37 @@ void print_block(const unsigned char* shared_memory, unsigned) {
     const auto* const control = engine.control;
     char text[64];
     std::fprintf(stderr, "  run: done %u, stop %u, board", control->done, control->stop);
-    for (const unsigned long long word : control->board) {
-        const queue::board_word seen(word);
+    for (const unsigned long long word : control->open_grids) {
+        const queue::open_grid_word seen(word);
         std::fprintf(stderr, " %d/%u", word == 0 ? 0 : seen.left(), seen.width() >> queue::info::width_shift);
     }
-    for (const auto* ring : {&control->warp_ring, &control->block_ring}) {
-        std::fprintf(stderr, ", ring: %llu tickets, %d hungry, %llu given", ring->tickets, ring->hungry, ring->given);
+    for (const auto* requests : {&control->warp_requests, &control->block_requests}) {
+        std::fprintf(stderr, ", ring: %llu tickets, %d hungry, %llu given", requests->posted, requests->open, requests->donated);
     }
     std::fprintf(
         stderr,
         "\n  gang: stack %u, spilled %u, candidate %u at depth %u, ready %x, arrived %x, own %s, launched %u, lock %u,",
-        gang.top - gang.bottom, gang.spilled, gang.has_candidate, gang.depth, gang.ready, gang.arrived,
+        gang.owner_end - gang.steal_end, gang.spilled, gang.has_candidate, gang.depth, gang.ready, gang.arrived,
         in_arena(engine, gang.own, text), gang.launched, gang.lock);
-    std::fprintf(stderr, " ticket %u (%llu)\n", gang.has_ticket, gang.ticket);
+    std::fprintf(stderr, " ticket %u (%llu)\n", gang.has_request, gang.request);
     std::fprintf(stderr,
                  "  share: lock %u, left %d, size %u, read %u, counted %u, returns %x of %u, searching %u, over %u\n",
-                 gang.share_lock, gang.share_left == 0 ? 0 : queue::board_word(gang.share_left).left(), gang.share_size,
-                 gang.share_read, gang.share_is_counted, gang.returns, gang.returns_of, gang.searching, gang.over);
+                 gang.chunk_lock, gang.chunk_left == 0 ? 0 : queue::open_grid_word(gang.chunk_left).left(), gang.chunk_size,
+                 gang.chunk_read, gang.chunk_is_counted, gang.batch, gang.batch_of, gang.searching, gang.over);
 }
 
 void print_warp(const unsigned char* shared_memory, unsigned number) {
     const queue::engine_view& engine = block_of(shared_memory).engine;
     const queue::warp_state& warp = warp_of(shared_memory, number);
-    char own[64], awaited[64], deferred[64];
+    char own[64], awaited[64], batch[64];
     std::fprintf(
         stderr,
         "    lane tasks %u (spilled %u), wide tasks %u (spilled %u), level %u, waits at depth %d for %s, own %s,",
-        warp.lane_top - warp.lane_bottom, warp.spilled_lanes, warp.wide_top - warp.wide_bottom, warp.spilled_wides,
+        warp.lane_owner_end - warp.lane_steal_end, warp.spilled_lanes, warp.wide_owner_end - warp.wide_steal_end, warp.spilled_wides,
         warp.level, warp.depth, in_arena(engine, warp.awaited, awaited), in_arena(engine, warp.own, own));
     std::fprintf(stderr, " deferred %d of %s, ticket %u (%llu), searches %u, free records %d, grids %llu\n",
-                 warp.deferred, warp.deferred != 0 ? in_arena(engine, warp.deferred_grid, deferred) : "none",
-                 warp.has_ticket, warp.ticket, warp.searches, warp.free_records, warp.grids);
+                 warp.batch, warp.batch != 0 ? in_arena(engine, warp.batch_of, batch) : "none",
+                 warp.has_request, warp.request, warp.searches, warp.free_nodes, warp.grids);
 }
 
 [[maybe_unused]] const bool is_observed = [] {

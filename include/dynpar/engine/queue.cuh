@@ -22,8 +22,8 @@
 #include "../cuda_error.hpp"
 #include "../detail/cuda_memory.hpp"
 #include "../detail/launch_grid.cuh"
-#include "../detail/queue/host.hpp"
-#include "../detail/queue/run.cuh"
+#include "../detail/queue/host/host.hpp"
+#include "../detail/queue/persistent_grid.cuh"
 #include "../detail/run_range.hpp"
 #include "../engine_options.hpp"
 #include "../report.hpp"
@@ -87,7 +87,7 @@ public:
         check_kernel<queue::lane_block, Kernel, Args...>();
         check_kernel<queue::wide_block, Kernel, Args...>();
         const text kernel_text = kernel_name<Kernel>();
-        constexpr auto grid = &queue::resident_grid<Kernel, Args...>;
+        constexpr auto grid = &queue::persistent_grid<Kernel, Args...>;
         static queue::launch_cache cache;  // of this kernel
         const unsigned most_worker_threads = host_->most_worker_threads(cache, reinterpret_cast<const void*>(grid));
         if (const status why = host_->check_first(s, most_threads<Kernel>(), most_worker_threads);

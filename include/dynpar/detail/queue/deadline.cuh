@@ -1,7 +1,7 @@
 // Queue engine: when a run ends before all its grids are complete, and what its warps were at then.
 #pragma once
 
-#include "state.cuh"
+#include "memory/state.cuh"
 
 #if defined(__CUDACC__)
 
@@ -18,19 +18,19 @@ __device__ inline void check_deadline() {
     if (warp.grids != 0) atomicAdd(&engine().control->grids, warp.grids);
     warp.grids = 0;
     if (engine().deadline_nanoseconds == 0) return;
-    const unsigned long long begun_at = look(engine().control->begun_at);  // 0: the first worker block has not begun yet
+    const unsigned long long begun_at = load_relaxed(engine().control->begun_at);  // 0: the first worker block has not begun yet
     if (begun_at != 0 && device_nanoseconds() - begun_at > engine().deadline_nanoseconds) stop_run(deadline_passed);
 }
 
 /// One lane that has read whether the run is to stop: tells the others of its worker block.
 __device__ inline void tell_of_stop(unsigned stop) {
-    if (stop != not_stopped) put_in_block(this_block().gang.over, static_cast<unsigned>(run_was_stopped));
+    if (stop != not_stopped) store_relaxed_in_block(this_block().gang.over, static_cast<unsigned>(run_was_stopped));
 }
 
 /// One lane where there is much to do: whether the run is over, with a look at the clock and at device memory.
 __device__ __noinline__ inline bool is_to_stop() {
     check_deadline();
-    const unsigned stop = look(engine().control->stop);
+    const unsigned stop = load_relaxed(engine().control->stop);
     tell_of_stop(stop);
     return stop != not_stopped;
 }

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "state.cuh"
+#include "memory/state.cuh"
 
 #if defined(__CUDACC__)
 

@@ -6,10 +6,10 @@
 
 #include <cstddef>
 
-#include "entry_points.cuh"
-#include "launch.cuh"
-#include "share.cuh"
-#include "tracing.cuh"
+#include "block/entry_points.cuh"
+#include "block/launch.cuh"
+#include "balance/block_chunk.cuh"
+#include "observe/trace.cuh"
 
 #if defined(__CUDACC__)
 
@@ -19,10 +19,10 @@ namespace queue {
 
 /// The first grid's details, word by word, one in each lane: all but where they are, and where the record is.
 template <class Kernel, class... Args>
-__device__ inline std::uint32_t word_of_first_details(const first_grid& first, const payload_of<Kernel, Args...>& payload) {
-    static_assert(sizeof(launch_details) == warp_size * sizeof(std::uint32_t));
-    std::uint32_t word = reinterpret_cast<const std::uint32_t*>(&first.details)[lane_rank()];
-    const bool on_lane = (first.details.task.info & info::width_mask) == info::on_lane;
+__device__ inline std::uint32_t word_of_first_descriptor(const first_grid& first, const payload_of<Kernel, Args...>& payload) {
+    static_assert(sizeof(grid_descriptor) == warp_size * sizeof(std::uint32_t));
+    std::uint32_t word = reinterpret_cast<const std::uint32_t*>(&first.descriptor)[lane_rank()];
+    const bool on_lane = (first.descriptor.task.info & info::width_mask) == info::on_lane;
     wide_task task;  // of which the lanes take what they need, without an index, which would put it into local memory
     task.entry = on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane) : &entry_points<Kernel, Args...>::wide;
     task.arguments = {};
@@ -31,7 +31,7 @@ __device__ inline std::uint32_t word_of_first_details(const first_grid& first, c
     }
     std::uint32_t words[task_words];
     memcpy(words, &task, sizeof(task));
-    constexpr unsigned first_word = offsetof(launch_details, task) / sizeof(word);
+    constexpr unsigned first_word = offsetof(grid_descriptor, task) / sizeof(word);
     static_assert(offsetof(wide_task, entry) == 0 && offsetof(wide_task, arguments) + sizeof(wide_arguments) == sizeof(wide_task));
 #pragma unroll
     for (unsigned i = 0; i < task_words; ++i) {
@@ -43,29 +43,29 @@ __device__ inline std::uint32_t word_of_first_details(const first_grid& first, c
 
 /// Where the first grid's details and its record are; 0 and 0: nowhere yet, or there was no memory.
 struct first_places {
-    arena_index details;
-    arena_index record;
+    arena_index descriptor;
+    arena_index node;
 };
 
 /// One thread of the run: finds them a place, and fills in the record.
 __device__ inline first_places make_first_grid(const first_grid& first, const void* payload, text kernel) {
-    if (engine().deadline_nanoseconds != 0) put(engine().control->begun_at, device_nanoseconds());
-    const arena_index record = take_first_record();
-    const arena_index details = take_details(first.details.trace_id, first.payload_size, [] { return take_first_piece(); });
-    if (record == 0 || details == 0) {
+    if (engine().deadline_nanoseconds != 0) store_relaxed(engine().control->begun_at, device_nanoseconds());
+    const arena_index node = take_first_node();
+    const arena_index descriptor = take_descriptor(first.descriptor.trace_id, first.payload_size, [] { return take_first_piece(); });
+    if (node == 0 || descriptor == 0) {
         report_failure(operation::launch, status::out_of_memory, kernel, 0, first.shape);
         return {0, 0};
     }
-    put_record(record, static_cast<int>(first.details.task.last), 0, 0, details);
-    if (first.payload_size > sizeof(wide_arguments)) memcpy(at<launch_details>(details)->arguments(), payload, first.payload_size);
+    put_node(node, static_cast<int>(first.descriptor.task.last), 0, 0, descriptor);
+    if (first.payload_size > sizeof(wide_arguments)) memcpy(at<grid_descriptor>(descriptor)->arguments(), payload, first.payload_size);
 #if !DYNPAR_NO_TRACE
-    if (first.details.trace_id != dynpar::grid_record::none) {
+    if (first.descriptor.trace_id != dynpar::grid_record::none) {
         constexpr std::uint32_t none = dynpar::grid_record::none;
         const traced_launch launch{kernel, none, none, none, 0, status::success, first.shape};
-        write_launch(engine().trace_records[first.details.trace_id], name_key(kernel), &launch);
+        write_launch(engine().trace_records[first.descriptor.trace_id], name_key(kernel), &launch);
     }
 #endif
-    return {details, record};
+    return {descriptor, node};
 }
 
 /// One thread of another worker block than the first: waits until the grid has a record, which its blocks count on.
@@ -78,49 +78,49 @@ __device__ inline first_places wait_for_first_grid() {
 }
 /// One thread of the first worker block, behind all that it has written and seen others write.
 __device__ inline void show_first_grid(first_places places) {
-    const unsigned long long bits = static_cast<unsigned long long>(places.details) << 32 | places.record;
+    const unsigned long long bits = static_cast<unsigned long long>(places.descriptor) << 32 | places.node;
     store_release(engine().control->first_places, bits);
 }
 
 /// Blocks in a share of the first grid.
-__device__ inline std::uint32_t first_share_size(std::uint32_t blocks, std::uint32_t width) {
-    return fair_share(blocks, width, blockDim.x / warp_size);
+__device__ inline std::uint32_t first_chunk_size(std::uint32_t blocks, std::uint32_t width) {
+    return guided_chunk(blocks, width, blockDim.x / warp_size);
 }
 
 /// A warp of a worker block that begins: the number of its share, in the first lane. The answer is on its way while the worker block begins.
-__device__ inline unsigned number_of_first_share(const engine_view& view, const wide_task& task) {
-    const bool is_only_one = first_share_size(task.last, task.info & info::width_mask) >= task.last;
+__device__ inline unsigned number_of_first_chunk(const engine_view& view, const wide_task& task) {
+    const bool is_only_one = first_chunk_size(task.last, task.info & info::width_mask) >= task.last;
     if (blockIdx.x == 0 || is_only_one || lane_rank() != 0) return blockIdx.x;
-    return 1 + atomicAdd(&view.control->first_shares, 1u);
+    return 1 + atomicAdd(&view.control->first_chunks, 1u);
 }
 
 /// One lane: blocks of the first grid that are nobody's share, from that one on.
-__device__ inline void offer_rest_of_first_grid(arena_index details, std::uint32_t width, std::uint32_t first) {
+__device__ inline void offer_rest_of_first_grid(arena_index descriptor, std::uint32_t width, std::uint32_t first) {
     wide_task rest;
-    copy_task(rest, at<launch_details>(details)->task);
+    copy_task(rest, at<grid_descriptor>(descriptor)->task);
     const std::uint32_t blocks = rest.last - first;
-    board_view board;
-    if (blocks <= board_word::most_blocks && post(details, width, blocks, board)) return;
+    open_grids_view open_grids;
+    if (blocks <= open_grid_word::most_blocks && publish(descriptor, width, blocks, open_grids)) return;
     rest.first = first;
     if (!push_here(rest)) stop_run(no_memory);
 }
 
 /// One lane of a warp that has nothing to do: blocks of the first grid that no worker block has come for. False if there are none.
-__device__ __noinline__ inline bool take_first_share() {
+__device__ __noinline__ inline bool take_first_chunk() {
     gang_state& gang = this_block().gang;
-    const std::uint32_t shares = look_in_block(gang.first_shares);
-    if (shares == 0) return false;
+    const std::uint32_t chunks = load_relaxed_in_block(gang.first_chunks);
+    if (chunks == 0) return false;
     const unsigned long long bits = load_acquire(engine().control->first_places);
     if (bits == 0) return false;
-    std::uint32_t number = 1 + look(engine().control->first_shares);
-    if (number < shares) number = 1 + atomicAdd(&engine().control->first_shares, 1u);
-    if (number >= shares) {
-        put_in_block(gang.first_shares, 0u);
+    std::uint32_t number = 1 + load_relaxed(engine().control->first_chunks);
+    if (number < chunks) number = 1 + atomicAdd(&engine().control->first_chunks, 1u);
+    if (number >= chunks) {
+        store_relaxed_in_block(gang.first_chunks, 0u);
         return false;
     }
     wide_task task;
-    copy_fresh_task(task, at<launch_details>(static_cast<arena_index>(bits >> 32))->task);
-    const std::uint32_t each = first_share_size(task.last, task.info & info::width_mask);
+    copy_fresh_task(task, at<grid_descriptor>(static_cast<arena_index>(bits >> 32))->task);
+    const std::uint32_t each = first_chunk_size(task.last, task.info & info::width_mask);
     task.first = number * each;
     task.last = min(task.last, task.first + each);
     if (!push_here(task)) stop_run(no_memory);
@@ -132,10 +132,10 @@ __device__ __noinline__ inline bool take_first_share() {
 __device__ inline void begin_first_grid(std::uint32_t word, unsigned number, const first_grid& first, const void* payload, text kernel) {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
-    const wide_task& task = first.details.task;
+    const wide_task& task = first.descriptor.task;
     const std::uint32_t width = task.info & info::width_mask;
     const std::uint32_t blocks = task.last;
-    const std::uint32_t each = first_share_size(blocks, width);
+    const std::uint32_t each = first_chunk_size(blocks, width);
     number = __shfl_sync(all_lanes, number, 0);
     const std::uint64_t before = number < gridDim.x ? static_cast<std::uint64_t>(number) * each : blocks;  // else all are taken
     const auto begin = static_cast<std::uint32_t>(min(before, static_cast<std::uint64_t>(blocks)));
@@ -143,32 +143,32 @@ __device__ inline void begin_first_grid(std::uint32_t word, unsigned number, con
     first_places places{0, 0};
     if (begin < end) {
         if (lane == 0) places = number == 0 ? make_first_grid(first, payload, kernel) : wait_for_first_grid();
-        places.details = __shfl_sync(all_lanes, places.details, 0);
-        places.record = __shfl_sync(all_lanes, places.record, 0);
+        places.descriptor = __shfl_sync(all_lanes, places.descriptor, 0);
+        places.node = __shfl_sync(all_lanes, places.node, 0);
     }
-    if (places.details != 0) {
-        constexpr unsigned first_word = offsetof(launch_details, task) / sizeof(word);
-        if (lane == first_word + offsetof(wide_task, grid) / sizeof(word)) word = places.record;
-        if (lane == first_word + offsetof(wide_task, details) / sizeof(word)) word = places.details;
-        if (lane >= first_word && lane < first_word + task_words) put_in_block(share_word(lane - first_word), word);
-        if (number == 0 && lane >= sizeof(memory_link) / sizeof(word)) at<std::uint32_t>(places.details)[lane] = word;
+    if (places.descriptor != 0) {
+        constexpr unsigned first_word = offsetof(grid_descriptor, task) / sizeof(word);
+        if (lane == first_word + offsetof(wide_task, grid) / sizeof(word)) word = places.node;
+        if (lane == first_word + offsetof(wide_task, descriptor) / sizeof(word)) word = places.descriptor;
+        if (lane >= first_word && lane < first_word + task_words) store_relaxed_in_block(chunk_word(lane - first_word), word);
+        if (number == 0 && lane >= sizeof(memory_link) / sizeof(word)) at<std::uint32_t>(places.descriptor)[lane] = word;
         __syncwarp();
         if (lane == 0) {
             const bool counted = width == info::on_warp;
-            if (counted) put_in_block(gang.returns_of, places.record);
-            put_in_block(gang.share_is_counted, counted ? 1u : 0u);
-            open_share(width, end, end - begin, counted);
+            if (counted) store_relaxed_in_block(gang.batch_of, places.node);
+            store_relaxed_in_block(gang.chunk_is_counted, counted ? 1u : 0u);
+            open_chunk(width, end, end - begin, counted);
         }
     }
     if (lane == 0) {
-        const std::uint64_t all_shares = static_cast<std::uint64_t>(gridDim.x) * each;
-        const std::uint32_t shares = all_shares < blocks ? gridDim.x : (blocks + each - 1) / each;
-        put_in_block(gang.first_shares, shares > 1 ? shares : 0u);
+        const std::uint64_t all_chunks = static_cast<std::uint64_t>(gridDim.x) * each;
+        const std::uint32_t chunks = all_chunks < blocks ? gridDim.x : (blocks + each - 1) / each;
+        store_relaxed_in_block(gang.first_chunks, chunks > 1 ? chunks : 0u);
         __threadfence_block();
-        put_in_block(gang.share_lock, 0u);
-        if (number == 0 && places.details != 0 && end < blocks) {
+        store_relaxed_in_block(gang.chunk_lock, 0u);
+        if (number == 0 && places.descriptor != 0 && end < blocks) {
             show_first_grid(places);
-            if (all_shares < blocks) offer_rest_of_first_grid(places.details, width, static_cast<std::uint32_t>(all_shares));
+            if (all_chunks < blocks) offer_rest_of_first_grid(places.descriptor, width, static_cast<std::uint32_t>(all_chunks));
         }
     }
     __syncwarp();

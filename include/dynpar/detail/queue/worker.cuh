@@ -13,12 +13,12 @@ namespace queue {
 /// that lies on top is, since a gift may have come from anywhere. All lanes together.
 template <class Task, bool Nested>
 __device__ inline std::uint32_t available() {
-    using stack = own_stack<Task>;
-    const std::uint32_t count = stack::top() - stack::bottom();
+    using deque = own_deque<Task>;
+    const std::uint32_t count = deque::owner_end() - deque::steal_end();
     if constexpr (Nested) {
         if (count == 0) return 0;
         const unsigned lane = lane_rank();
-        const bool may_run = lane < count && is_deeper(slot<Task>(stack::top() - 1 - lane), this_warp().depth);
+        const bool may_run = lane < count && is_deeper(slot<Task>(deque::owner_end() - 1 - lane), this_warp().depth);
         const unsigned others = ~__ballot_sync(all_lanes, may_run);
         return others == 0 ? warp_size : static_cast<std::uint32_t>(__ffs(static_cast<int>(others))) - 1;
     }
@@ -29,12 +29,12 @@ __device__ inline std::uint32_t available() {
 /// guarantees that mixed widths cannot wait for each other in a circle. All lanes together.
 template <class Task>
 __device__ inline bool bring_up(int deeper_than) {
-    using stack = own_stack<Task>;
-    const std::uint32_t bottom = stack::bottom();
-    const std::uint32_t top = stack::top();
-    for (std::uint32_t first = bottom; static_cast<std::int32_t>(top - first) > 0; first += warp_size) {
+    using deque = own_deque<Task>;
+    const std::uint32_t steal_end = deque::steal_end();
+    const std::uint32_t owner_end = deque::owner_end();
+    for (std::uint32_t first = steal_end; static_cast<std::int32_t>(owner_end - first) > 0; first += warp_size) {
         const std::uint32_t place = first + lane_rank();
-        const bool fits = static_cast<std::int32_t>(top - place) > 0 && is_deeper(slot<Task>(place), deeper_than);
+        const bool fits = static_cast<std::int32_t>(owner_end - place) > 0 && is_deeper(slot<Task>(place), deeper_than);
         const unsigned found = __ballot_sync(all_lanes, fits);
         if (found == 0) continue;
         __syncwarp();
@@ -42,9 +42,9 @@ __device__ inline bool bring_up(int deeper_than) {
             const std::uint32_t from = first + static_cast<unsigned>(__ffs(static_cast<int>(found))) - 1;
             Task up, down;
             copy_task(up, slot<Task>(from));
-            copy_task(down, slot<Task>(top - 1));
+            copy_task(down, slot<Task>(owner_end - 1));
             copy_task(slot<Task>(from), down);
-            copy_task(slot<Task>(top - 1), up);
+            copy_task(slot<Task>(owner_end - 1), up);
         }
         __syncwarp();
         return true;
@@ -53,24 +53,24 @@ __device__ inline bool bring_up(int deeper_than) {
 }
 
 /// In a nested step: takes blocks of a posted grid, of the share or of the board, that may run on top of what waits. All lanes together.
-__device__ inline bool take_posted_deeper_than(int depth) {
+__device__ inline bool claim_blocks_deeper_than(int depth) {
     bool taken = false;
     __syncwarp();  // all have looked at the stacks before one pushes
     if (lane_rank() == 0) {
         run_control& control = *engine().control;
         wide_task task;
-        taken = take_of_share(depth, false, task);
-        for (unsigned place = 0; !taken && place < board_places; ++place) {
-            const board_word seen(look(control.board[place]));
+        taken = take_of_chunk(depth, false, task);
+        for (unsigned place = 0; !taken && place < open_grid_places; ++place) {
+            const open_grid_word seen(load_relaxed(control.open_grids[place]));
             if (seen.left() <= 0) continue;  // blocks for worker blocks too: this warp may be the only one that can see to them
             // The place may have gone to another grid since: then its blocks lie below what may run here, as some gifts do.
-            const wide_task& posted = at<launch_details>(seen.details())->task;
-            if (static_cast<int>(look(posted.info) & info::depth_mask) <= depth) continue;
+            const wide_task& published = at<grid_descriptor>(seen.descriptor())->task;
+            if (static_cast<int>(load_relaxed(published.info) & info::depth_mask) <= depth) continue;
             const std::uint32_t wanted = grain_of(seen.width());
-            const board_word found = take_posted(place, wanted);
+            const open_grid_word found = claim_blocks(place, wanted);
             taken = found.left() > 0;
             if (!taken) continue;
-            copy_fresh_task(task, at<launch_details>(found.details())->task);
+            copy_fresh_task(task, at<grid_descriptor>(found.descriptor())->task);
             task.first = task.last - static_cast<std::uint32_t>(found.left());
             task.last = task.first + min(wanted, static_cast<std::uint32_t>(found.left()));
         }
@@ -83,10 +83,10 @@ __device__ inline bool take_posted_deeper_than(int depth) {
 template <bool Nested>
 __device__ inline bool step() {
     warp_state& warp = this_warp();
-    balance_records();
-    if (own_stack<lane_task>::top() - own_stack<lane_task>::bottom() > lane_stack_capacity - 2 * stack_reserve) spill<lane_task>();
-    if (own_stack<wide_task>::top() - own_stack<wide_task>::bottom() > wide_stack_capacity - stack_reserve) spill<wide_task>();
-    if (warp.lane_top - warp.lane_bottom + warp.wide_top - warp.wide_bottom < warp_size && try_block_task(4)) return true;
+    balance_node_cache();
+    if (own_deque<lane_task>::owner_end() - own_deque<lane_task>::steal_end() > lane_deque_capacity - 2 * deque_reserve) spill<lane_task>();
+    if (own_deque<wide_task>::owner_end() - own_deque<wide_task>::steal_end() > wide_deque_capacity - deque_reserve) spill<wide_task>();
+    if (warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end < warp_size && try_block_task(4)) return true;
     if (const std::uint32_t lanes = available<lane_task, Nested>(); lanes != 0) {
         run_lanes<Nested>(lanes);
         return true;
@@ -98,12 +98,12 @@ __device__ inline bool step() {
     if constexpr (Nested) {
         if (warp.spilled_lanes != 0 && unspill_deeper<lane_task>(warp.depth)) return true;
         if (warp.spilled_wides != 0 && unspill_deeper<wide_task>(warp.depth)) return true;
-        if (__shfl_sync(all_lanes, gift_is_there(), 0)) {
-            accept_gift();
+        if (__shfl_sync(all_lanes, donation_is_there(), 0)) {
+            accept_donation();
             return true;
         }
         if (bring_up<lane_task>(warp.depth) || bring_up<wide_task>(warp.depth)) return true;
-        if (take_posted_deeper_than(warp.depth)) return true;
+        if (claim_blocks_deeper_than(warp.depth)) return true;
         return try_block_task(256, warp.awaited);
     } else {
         return (warp.spilled_lanes != 0 && unspill<lane_task>()) || (warp.spilled_wides != 0 && unspill<wide_task>());
@@ -128,7 +128,7 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
     exchange_block_tasks();
     const bool did = action();
     flush_all();
-    share();
+    serve_requests();
     __syncwarp();
     if (lane_rank() == 0) {
         warp.depth = outer_depth;
@@ -145,7 +145,7 @@ __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaite
 }
 /// One lane of a warp that found nothing to do in its last step: whether there is something new.
 __device__ DYNPAR_NOINLINE inline bool is_wanted_in_wait(int depth) {
-    return block_task_wanted(depth) || gift_is_there() || (threadIdx.x == 0 && block_gift_is_there());
+    return block_task_wanted(depth) || donation_is_there() || (threadIdx.x == 0 && block_donation_is_there());
 }
 
 /// All lanes of a warp that has much to do: whether the run is over.
@@ -163,31 +163,31 @@ inline namespace hot {
 __device__ __noinline__ inline void work() {
     // Looking for hungry warps costs a trip to the second-level cache. At first all are hungry, so there are as many looks as steps. Tasks
     // may be long, and few.
-    constexpr unsigned share_every = 8;
+    constexpr unsigned serve_every = 8;
     constexpr unsigned first_steps = 64;
     constexpr unsigned many_cycles = 1 << 15;
     constexpr unsigned very_many_cycles = 1 << 18;  // some 130 microseconds
-    unsigned shared_at = __shfl_sync(all_lanes, cycles_now(), 0);  // one clock for all: they decide by it whether they go the same way
-    if (!find_work(naps_at_first)) return;  // nothing lies on a stack when a run begins
+    unsigned served_at = __shfl_sync(all_lanes, cycles_now(), 0);  // one clock for all: they decide by it whether they go the same way
+    if (!find_work(polls_at_first)) return;  // nothing lies on a stack when a run begins
     // Also where nothing was to do: work may come and go in a rhythm of its own. By the same clock as the looks for hungry warps: what this
     // loop keeps from step to step lies on the stack, for want of registers.
     const auto is_over = [&] {
         const unsigned now = __shfl_sync(all_lanes, cycles_now(), 0);
-        const bool looks = (now ^ shared_at) >= very_many_cycles;
-        shared_at = now;
+        const bool looks = (now ^ served_at) >= very_many_cycles;
+        served_at = now;
         return looks && hears_of_stop();
     };
     for (unsigned steps = 1;; ++steps) {
         if (!step<false>()) {
             if (!find_work(0) || is_over()) return;
-            if (this_warp().wide_top != this_warp().wide_bottom) share();  // before this one has something to do for long
+            if (this_warp().wide_owner_end != this_warp().wide_steal_end) serve_requests();  // before this one has something to do for long
             continue;
         }
-        const bool has_wide = this_warp().wide_top != this_warp().wide_bottom;
-        if (steps < first_steps || steps % share_every == 0 || (has_wide && __any_sync(all_lanes, cycles_now() - shared_at > many_cycles))) {
+        const bool has_wide = this_warp().wide_owner_end != this_warp().wide_steal_end;
+        if (steps < first_steps || steps % serve_every == 0 || (has_wide && __any_sync(all_lanes, cycles_now() - served_at > many_cycles))) {
             if (is_over()) return;
             exchange_block_tasks();
-            share();
+            serve_requests();
         }
     }
 }

@@ -2,7 +2,7 @@
 // the board all idle workers take some at once.
 #pragma once
 
-#include "count.cuh"
+#include "../join/join_counter.cuh"
 
 #if defined(__CUDACC__)
 
@@ -12,19 +12,19 @@ namespace queue {
 
 /// A grid on the board. Upper half: where its task is, in a piece of memory that lives as long as any of its blocks; so who has taken
 /// some of them may read it at leisure. Lower half: who runs it, and how many blocks nobody has taken yet.
-struct board_word {
+struct open_grid_word {
     unsigned long long bits;
 
     static constexpr std::uint32_t nothing_left = 1u << 29;  // takers may subtract from what is no longer there
     static constexpr std::uint32_t most_blocks = 1u << 28;
     static constexpr unsigned width_shift = 30;
 
-    board_word() = default;
-    __device__ explicit board_word(unsigned long long all) : bits(all) {}
-    __device__ board_word(arena_index details, std::uint32_t width, std::uint32_t blocks)
-        : bits(static_cast<unsigned long long>(details) << 32 | (width >> info::width_shift << width_shift | (nothing_left + blocks))) {}
+    open_grid_word() = default;
+    __device__ explicit open_grid_word(unsigned long long all) : bits(all) {}
+    __device__ open_grid_word(arena_index descriptor, std::uint32_t width, std::uint32_t blocks)
+        : bits(static_cast<unsigned long long>(descriptor) << 32 | (width >> info::width_shift << width_shift | (nothing_left + blocks))) {}
 
-    __device__ arena_index details() const { return static_cast<arena_index>(bits >> 32); }
+    __device__ arena_index descriptor() const { return static_cast<arena_index>(bits >> 32); }
     __device__ std::uint32_t width() const { return lower() >> width_shift << info::width_shift; }
     __device__ int left() const { return static_cast<int>(lower() & ((1u << width_shift) - 1)) - static_cast<int>(nothing_left); }
     __device__ std::uint32_t lower() const { return static_cast<std::uint32_t>(bits); }
@@ -35,44 +35,44 @@ __device__ inline std::uint32_t grain_of(std::uint32_t width) { return width == 
 
 /// Whether a grid is large enough for the board: all idle worker blocks go for it at once, and most of them in vain if it is not. Below a
 /// fourth as many rounds as there are worker blocks gifts do; of blocks that take a whole worker block a few are many.
-__device__ inline bool is_for_board(std::uint32_t width, unsigned long long blocks) {
+__device__ inline bool is_worth_publishing(std::uint32_t width, unsigned long long blocks) {
     const unsigned worth_it = max(2u, gridDim.x / (width == info::on_block ? 32 : 4));
-    return blocks >= worth_it * grain_of(width) && blocks <= board_word::most_blocks;
+    return blocks >= worth_it * grain_of(width) && blocks <= open_grid_word::most_blocks;
 }
 /// Whether others may run blocks of a grid before the block that launches it has returned: then it must be counted at once.
 /// What a block on a worker block launches for worker blocks stays with it that long: all warps are busy with the block.
 __device__ inline bool is_open_to_others(std::uint32_t width, unsigned long long blocks, bool from_worker_block) {
-    return (width == info::on_block && !from_worker_block) || is_for_board(width, blocks);
+    return (width == info::on_block && !from_worker_block) || is_worth_publishing(width, blocks);
 }
 
 /// What the board has, as far as is known.
-struct board_view {
-    board_word seen[board_places];
-    __device__ board_view() {
+struct open_grids_view {
+    open_grid_word seen[open_grid_places];
+    __device__ open_grids_view() {
         const run_control& control = *engine().control;
 #pragma unroll
-        for (unsigned place = 0; place < board_places; ++place) seen[place] = board_word(look(control.board[place]));
+        for (unsigned place = 0; place < open_grid_places; ++place) seen[place] = open_grid_word(load_relaxed(control.open_grids[place]));
     }
 };
 
 /// A grid with so many blocks, by who withholds no children (count.cuh). False if the board is full.
-__device__ inline bool post(arena_index details, std::uint32_t width, std::uint32_t blocks, board_view& board) {
-    const board_word fresh(details, width, blocks);
+__device__ inline bool publish(arena_index descriptor, std::uint32_t width, std::uint32_t blocks, open_grids_view& open_grids) {
+    const open_grid_word fresh(descriptor, width, blocks);
 #pragma unroll
-    for (unsigned place = 0; place < board_places; ++place) {
-        while (board.seen[place].left() <= 0) {
-            unsigned long long& word = engine().control->board[place];
-            const board_word found{exchange_release(word, board.seen[place].bits, fresh.bits)};
-            if (found.bits == board.seen[place].bits) return true;
-            board.seen[place] = found;
+    for (unsigned place = 0; place < open_grid_places; ++place) {
+        while (open_grids.seen[place].left() <= 0) {
+            unsigned long long& word = engine().control->open_grids[place];
+            const open_grid_word found{compare_exchange_release(word, open_grids.seen[place].bits, fresh.bits)};
+            if (found.bits == open_grids.seen[place].bits) return true;
+            open_grids.seen[place] = found;
         }
     }
     return false;
 }
 
 /// One thread: takes so many blocks of a posted grid, or as many as there are: the last ones but those that the word says are left before.
-__device__ inline board_word take_posted(unsigned place, std::uint32_t blocks) {
-    return board_word(add_acquire(engine().control->board[place], 0ull - blocks));
+__device__ inline open_grid_word claim_blocks(unsigned place, std::uint32_t blocks) {
+    return open_grid_word(fetch_add_acquire(engine().control->open_grids[place], 0ull - blocks));
 }
 
 /// One lane: counts this warp among those that have nothing to do. It is counted from the first, so that the share is large enough for all
@@ -90,11 +90,11 @@ __device__ inline void end_search() {
 /// memory. Of a grid on the board the first blocks stay here: this warp is the last to look there.
 __device__ __noinline__ inline bool push_wide(wide_task task) {
     const std::uint32_t width = task.info & info::width_mask;
-    if (task.details != 0 && is_for_board(width, task.last)) {
-        count_withheld_children();
-        board_view board;
+    if (task.descriptor != 0 && is_worth_publishing(width, task.last)) {
+        add_withheld_children();
+        open_grids_view open_grids;
         const std::uint32_t kept = min(grain_of(width), task.last - 1);
-        if (post(task.details, width, task.last - kept, board)) task.last = kept;
+        if (publish(task.descriptor, width, task.last - kept, open_grids)) task.last = kept;
     }
     return push_here(task);
 }

@@ -1,7 +1,7 @@
 // Queue engine: frames, which are what runs on a warp and below it what waits; and the shared memory of what runs.
 #pragma once
 
-#include "arena.cuh"
+#include "../memory/arena.cuh"
 
 #if defined(__CUDACC__)
 
@@ -9,9 +9,9 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-__device__ inline std::uint32_t within(std::uint32_t place, std::uint32_t bottom, std::uint32_t top) {
-    if (static_cast<std::int32_t>(place - bottom) < 0) return bottom;
-    return static_cast<std::int32_t>(top - place) < 0 ? top : place;
+__device__ inline std::uint32_t within(std::uint32_t place, std::uint32_t steal_end, std::uint32_t owner_end) {
+    if (static_cast<std::int32_t>(place - steal_end) < 0) return steal_end;
+    return static_cast<std::int32_t>(owner_end - place) < 0 ? owner_end : place;
 }
 
 template <bool Nested>
@@ -39,8 +39,8 @@ struct frame_guard {
             __syncwarp();
         }
         if (lane_rank() == 0) {
-            warp.lane_base = warp.lane_top;
-            warp.wide_base = warp.wide_top;
+            warp.lane_base = warp.lane_owner_end;
+            warp.wide_base = warp.wide_owner_end;
             warp.own = 0;
             warp.own_accounted = 0;
             warp.own_continued = 0;
@@ -56,8 +56,8 @@ struct frame_guard {
             if (lane_rank() == 0) {
                 warp.begun_at = begun_at;
                 // What lay below has perhaps been given away or brought down in the meantime.
-                warp.lane_base = within(lane_base, warp.lane_bottom, warp.lane_top);
-                warp.wide_base = within(wide_base, warp.wide_bottom, warp.wide_top);
+                warp.lane_base = within(lane_base, warp.lane_steal_end, warp.lane_owner_end);
+                warp.wide_base = within(wide_base, warp.wide_steal_end, warp.wide_owner_end);
                 warp.own = own;
                 warp.own_accounted = own_accounted;
                 warp.own_continued = own_continued;

@@ -1,7 +1,7 @@
 // Queue engine: tells the host which kernels have begun and how deep: after a fault there is nothing else to read.
 #pragma once
 
-#include "state.cuh"
+#include "../memory/state.cuh"
 
 #if defined(__CUDACC__)
 
@@ -19,8 +19,8 @@ __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth)
     unsigned long long found = 0, depths = 0;
 #pragma unroll 1
     for (unsigned probe = 0; probe < run_result::most_kernels; ++probe, number = (number + 1) % run_result::most_kernels) {
-        found = look(control.begun_kernels[number]);
-        depths = look(control.begun_depths[number]);
+        found = load_relaxed(control.begun_kernels[number]);
+        depths = load_relaxed(control.begun_depths[number]);
         if (found == 0) found = atomicCAS(&control.begun_kernels[number], 0ull, address);
         if (found == 0 || found == address) break;
     }
@@ -36,7 +36,7 @@ __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth)
     if ((depths & bit) != 0 || (atomicOr(&control.begun_depths[number], bit) & bit) != 0) return;
     const unsigned order = atomicAdd(&control.begun_count, 1u);
     if (order >= run_result::most_begun) return;
-    put(result.begun[order], number << 16 | depth << 1 | 1u);  // on its way before the kernel begins; a fence would wait for the host
+    store_relaxed(result.begun[order], number << 16 | depth << 1 | 1u);  // on its way before the kernel begins; a fence would wait for the host
 }
 
 /// One thread of a worker block, when a run begins: the host knows itself that its own kernel begins first.
@@ -55,12 +55,12 @@ __device__ __noinline__ inline void note_begin_on_worker_block(text kernel, unsi
     if (lane_rank() == static_cast<unsigned>(__ffs(static_cast<int>(these))) - 1) {
         const unsigned key = noted_kernels::key(kernel);
         unsigned place = 0;
-        while (place < noted_kernels::capacity && look_in_block(noted.names[place]) != key) ++place;
+        while (place < noted_kernels::capacity && load_relaxed_in_block(noted.names[place]) != key) ++place;
         if (place == noted_kernels::capacity) {  // forgets another; two warps may take a place each
             place = atomicAdd(&noted.next, 1u) % noted_kernels::capacity;
-            put_in_block(noted.depths[place][0], 0u);
-            put_in_block(noted.depths[place][1], 0u);
-            put_in_block(noted.names[place], key);
+            store_relaxed_in_block(noted.depths[place][0], 0u);
+            store_relaxed_in_block(noted.depths[place][1], 0u);
+            store_relaxed_in_block(noted.names[place], key);
         }
         const unsigned bit = 1u << depth % 32;
         if ((atomicOr(&noted.depths[place][depth / 32], bit) & bit) == 0) note_begin_anew(kernel, depth);
@@ -75,8 +75,8 @@ __device__ inline void note_begin(text kernel, unsigned depth) {
     depth = min(depth, 63u);  // deeper ones share the last bit
 #pragma unroll
     for (unsigned place = 0; place < noted_kernels::capacity; ++place) {
-        if (look_in_block(noted.names[place]) == noted_kernels::key(kernel) &&
-            (look_in_block(noted.depths[place][depth / 32]) >> depth % 32 & 1) != 0) {
+        if (load_relaxed_in_block(noted.names[place]) == noted_kernels::key(kernel) &&
+            (load_relaxed_in_block(noted.depths[place][depth / 32]) >> depth % 32 & 1) != 0) {
             return;
         }
     }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "block_interface.cuh"
-#include "meeting.cuh"
-#include "wait.cuh"
+#include "../execute/rendezvous.cuh"
+#include "../execute/wait.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -13,18 +13,18 @@ namespace queue {
 class wide_block : public block_interface<wide_block> {
 public:
     DYNPAR_FUNCTION wide_block(const wide_task& task, std::uint32_t rank, unsigned thread_rank, text kernel)
-        : block_interface(task.grid, task.info, task.details, rank, kernel), size_(task.size), thread_rank_(thread_rank) {}
+        : block_interface(task.grid, task.info, task.descriptor, rank, kernel), size_(task.size), thread_rank_(thread_rank) {}
 
     static constexpr bool is_wide = true;
 
     DYNPAR_FUNCTION unsigned thread_rank() const { return thread_rank_; }
     DYNPAR_FUNCTION unsigned num_threads() const { return size_.threads(); }
     DYNPAR_FUNCTION dimensions thread_index() const {
-        return has_details() ? dim_threads().index_of(thread_rank_) : dimensions(thread_rank_, 0, 0);
+        return has_descriptor() ? dim_threads().index_of(thread_rank_) : dimensions(thread_rank_, 0, 0);
     }
     DYNPAR_FUNCTION dimensions dim_threads() const {
 #if DYNPAR_ON_DEVICE
-        if (has_details()) return at<launch_details>(details_)->threads;
+        if (has_descriptor()) return at<grid_descriptor>(descriptor_)->threads;
 #endif
         return dimensions(num_threads());
     }
@@ -32,9 +32,9 @@ public:
     DYNPAR_FUNCTION void sync() {
 #if DYNPAR_ON_DEVICE
         if (is_on_warp()) {
-            meet(at_barrier);
+            rendezvous(at_barrier);
         } else {
-            meet_block(at_barrier);
+            block_rendezvous(at_barrier);
         }
 #endif
     }
@@ -43,10 +43,10 @@ public:
 #if DYNPAR_ON_DEVICE
         wait_outcome outcome;
         if (is_on_warp()) {
-            meet(waiting);
+            rendezvous(waiting);
             outcome = wait_on_warp(grid_, depth(), launched_, true);
         } else {
-            meet_block(waiting);
+            block_rendezvous(waiting);
             outcome = wait_on_block(grid_, depth(), launched_, true);
         }
         if (outcome == wait_outcome::refused_and_first) return fail(operation::wait, status::sync_depth_exceeded);
@@ -97,9 +97,9 @@ private:
     __device__ arena_index& own() const { return is_on_warp() ? this_warp().own : this_block().gang.own; }
     /// The record that children count on. The only block of a grid that has a record needs no other, unless a wait() has made one.
     __device__ arena_index ensure_own() const {
-        if (!is_sole_owner(info_)) return ensure_shared_record(own(), grid_, depth());
-        const arena_index there = look_in_block(own());
-        if (there == 0) put_in_block(own(), grid_);  // as any other thread of the block does now
+        if (!is_sole_owner(info_)) return ensure_shared_node(own(), grid_, depth());
+        const arena_index there = load_relaxed_in_block(own());
+        if (there == 0) store_relaxed_in_block(own(), grid_);  // as any other thread of the block does now
         return there != 0 ? there : grid_;
     }
     __device__ arena_index grid_of_its_own() const { return is_owner() ? grid_ : ensure_own(); }
@@ -122,7 +122,7 @@ private:
 
     template <class Task>
     __device__ bool push_child(Task& task) {
-        const arena_index mine = look(own());
+        const arena_index mine = load_relaxed(own());
         task.grid = mine != 0 ? mine : grid_;
         if (!push(task) && !push_child_spilled(own(), grid_, depth(), task)) return false;
         ++launched_;
@@ -132,7 +132,7 @@ private:
     /// False if this one is not for it either, or if anything is not as usual. Without a call: what is live across one is written to the
     /// stack of a single thread, where 4 bytes take a line of the first-level cache.
     template <class Kernel, class... Args>
-    static __device__ __noinline__ bool launch_simply(wide_arguments arguments, std::uint32_t threads, bool moldable, arena_index grid,
+    static __device__ __noinline__ bool push_single_block(wide_arguments arguments, std::uint32_t threads, bool moldable, arena_index grid,
                                                       std::uint32_t task_info) {
         gang_state& gang = this_block().gang;
         warp_state& warp = this_warp();
@@ -147,12 +147,12 @@ private:
         if (is_traced(task_info)) {
             task.info |= info::bare;
             // Not an argument: kernels that are not traced would hand it over as well.
-            const arena_index details = on_worker_block ? gang.current.details : warp.current.details;
+            const arena_index descriptor = on_worker_block ? gang.current.descriptor : warp.current.descriptor;
             unsigned& count = on_worker_block ? gang.traced.count : warp.traced.count;
             traced_child* const children = on_worker_block ? gang.traced.children : warp.traced.children;
             const unsigned capacity = on_worker_block ? gang.traced.capacity : warp.traced.capacity;
             const std::uint32_t child_depth = (task_info & info::depth_mask) + 1;
-            noted = note_child(count, children, capacity, kernel_name<Kernel>(), details, child_depth, threads, moldable, task.details);
+            noted = note_child(count, children, capacity, kernel_name<Kernel>(), descriptor, child_depth, threads, moldable, task.descriptor);
             if (noted == nullptr) return false;
         }
 #endif
@@ -164,7 +164,7 @@ private:
 #endif
             return false;
         }
-        const arena_index own = look(on_worker_block ? gang.own : warp.own);
+        const arena_index own = load_relaxed(on_worker_block ? gang.own : warp.own);
         task.entry = size == 1 ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
                                : &entry_points<Kernel, Args...>::wide;
         task.grid = own != 0 ? own : grid;
@@ -177,38 +177,38 @@ private:
     __device__ void count_launch() { ++launched_; }
     __device__ status launch_child(launch_request& request, const shape& s) {
         request.on_worker_block = !is_on_warp();
-        if (const status why = admit(request, s); why != status::success) return why;
-        const arena_index mine = request.open_to_others ? counting_record() : request.needs_record ? ensure_own() : grid_;
-        const status result = launch_admitted(request, s, mine, &own());
+        if (const status why = validate_launch(request, s); why != status::success) return why;
+        const arena_index mine = request.open_to_others ? counting_node() : request.needs_node ? ensure_own() : grid_;
+        const status result = launch_valid(request, s, mine, &own());
         if (result == status::success && !request.open_to_others) ++launched_;
         return result;
     }
     /// A child that others may run before this block returns is counted at once; on which record, 0 if there is no memory.
-    __device__ arena_index counting_record() {
+    __device__ arena_index counting_node() {
         const arena_index mine = ensure_own();
         if (mine == 0) return 0;
         atomicMax(is_on_warp() ? &this_warp().own_accounted : &this_block().gang.own_accounted, 1u);
-        atomicAdd(&at<grid_record>(mine)->pending, 1);
+        atomicAdd(&at<grid_node>(mine)->counter, 1);
         return mine;
     }
     /// A continuation into the record that only this block knows, for the first of the block's threads that asks.
-    __device__ bool continue_simply(const simple_continuation& simple) {
-        if (continues_slowly() || !is_on_warp() || ensure_own() == 0) return false;
+    __device__ bool continue_in_node(const inline_continuation& inlined) {
+        if (needs_general_continuation() || !is_on_warp() || ensure_own() == 0) return false;
         bool is_first = false;
         with_block_lock(this_warp().lock, [&] {
             is_first = this_warp().own_continued == 0;
             this_warp().own_continued = 1;
-            if (is_first) put_continuation(at<grid_record>(look(own())), simple);
+            if (is_first) put_continuation(at<grid_node>(load_relaxed(own())), inlined);
         });
         return is_first;
     }
-    __device__ void add_no_more_simply() const {
+    __device__ void close_inline_continuation() const {
         if (is_on_warp()) with_block_lock(this_warp().lock, [] { this_warp().own_continued = 1; });
     }
     __device__ unsigned& lock_of_block() const { return is_on_warp() ? this_warp().lock : this_block().gang.lock; }
     __device__ void* take_scratch(unsigned long long bytes) {
-        const arena_index record = grid_of_its_own();
-        return record != 0 ? scratch_of(record, bytes) : nullptr;
+        const arena_index node = grid_of_its_own();
+        return node != 0 ? scratch_of(node, bytes) : nullptr;
     }
 #endif
 

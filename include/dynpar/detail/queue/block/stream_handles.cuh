@@ -2,7 +2,7 @@
 #pragma once
 
 #include "launch.cuh"
-#include "stream.cuh"
+#include "../join/stream.cuh"
 
 namespace dynpar {
 

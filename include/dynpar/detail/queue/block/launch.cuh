@@ -1,10 +1,10 @@
 // Queue engine: launches: who runs a grid of a shape, what has to be known of it, and how it becomes a task.
 #pragma once
 
-#include "../../kernel.hpp"
-#include "grid.cuh"
-#include "stream.cuh"
-#include "tracing.cuh"
+#include "../../../kernel.hpp"
+#include "../join/grid_node.cuh"
+#include "../join/stream.cuh"
+#include "../observe/trace.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -28,13 +28,13 @@ __device__ __noinline__ inline status report_failure(operation what, status why,
 }
 
 /// Whether a grid of that shape is one lane task, given that its arguments fit.
-__device__ inline bool is_simple(const shape& s) {
+__device__ inline bool is_single_thread(const shape& s) {
     return s.blocks.x == 1 && s.blocks.y == 1 && s.blocks.z == 1 && s.threads.x == 1 && s.threads.y == 1 && s.threads.z == 1 &&
            s.shared_bytes == 0;
 }
 
 /// Whether it is one block for a warp, likewise.
-__device__ inline bool is_simple_on_warp(const shape& s, unsigned most_threads) {
+__device__ inline bool is_single_warp(const shape& s, unsigned most_threads) {
     if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
     if (s.shared_bytes != 0 || s.threads.x < 2 || s.threads.x > most_threads) return false;
     return s.threads.x <= warp_size ? !s.moldable || engine().moldable_threads > 1
@@ -42,20 +42,20 @@ __device__ inline bool is_simple_on_warp(const shape& s, unsigned most_threads) 
 }
 
 /// Whether it is one block for a worker block, likewise.
-__device__ inline bool is_simple_on_block(const shape& s, unsigned most_threads) {
+__device__ inline bool is_single_block(const shape& s, unsigned most_threads) {
     if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
     return s.shared_bytes == 0 && !s.moldable && s.threads.x > warp_size && s.threads.x <= min(most_threads, engine().block_threads);
 }
 
 /// Whether it is blocks of some threads, both in one dimension and as many as there can be.
-__device__ inline bool is_plain(const shape& s, unsigned most_threads) {
+__device__ inline bool is_one_dimensional(const shape& s, unsigned most_threads) {
     if (s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1 || s.shared_bytes > bounds::shared_bytes) return false;
     if (s.blocks.x == 0 || s.blocks.x > bounds::grid_blocks_x || s.threads.x == 0) return false;
     return s.threads.x <= (s.moldable ? most_threads : min(most_threads, engine().block_threads));
 }
 
 /// Whether a task says all that there is to say of a shape, but for the number of blocks.
-__device__ inline bool needs_no_details(const shape& s) {
+__device__ inline bool needs_no_descriptor(const shape& s) {
     return s.shared_bytes == 0 && (s.moldable || (s.threads.y == 1 && s.threads.z == 1));
 }
 
@@ -69,7 +69,7 @@ struct launch_request {
     operation what;              // launch or then
     std::uint32_t depth;         // of the grid to be
     std::uint32_t info;          // of the block that calls
-    arena_index details;         // of its grid, 0 if there are none
+    arena_index descriptor;         // of its grid, 0 if there are none
     bool bad_pointer;            // among the arguments
     bool in_stream;
     bool on_worker_block;        // the block that calls
@@ -80,8 +80,8 @@ struct launch_request {
     // What admit() finds out.
     width_choice choice;
     bool open_to_others;         // others may run it at once, so it must be counted at once
-    bool needs_record;           // of its own
-    bool needs_details;
+    bool needs_node;           // of its own
+    bool needs_descriptor;
     std::uint32_t trace_id;
 
     __device__ bool fits() const { return payload_size <= sizeof(wide_arguments); }
@@ -96,10 +96,10 @@ __device__ inline status check_shape(const shape& s, unsigned most_threads) {
 /// Writes a launch into the trace of the run.
 __device__ __noinline__ inline void trace_request(launch_request& request, const shape& s, status why) {
     constexpr std::uint32_t none = dynpar::grid_record::none;
-    traced_launch launch{request.kernel, trace_id_of(request.details), none, none, request.depth, why, s};
+    traced_launch launch{request.kernel, trace_id_of(request.descriptor), none, none, request.depth, why, s};
     const std::uint32_t caller = launch.parent;
     if (request.what == operation::then) {
-        launch.parent = caller != none ? look(engine().trace_records[caller].parent) : none;  // another multiprocessor wrote it
+        launch.parent = caller != none ? load_relaxed(engine().trace_records[caller].parent) : none;  // another multiprocessor wrote it
         launch.continues = caller;
     }
     if (request.in_stream && request.stream != 0) launch.stream = at<stream_state>(request.stream)->number;
@@ -109,7 +109,7 @@ __device__ __noinline__ inline void trace_request(launch_request& request, const
 }
 
 /// Notes a launch that failed.
-__device__ __noinline__ inline status lose(const launch_request& request, const shape& s, status why) {
+__device__ __noinline__ inline status fail_launch(const launch_request& request, const shape& s, status why) {
 #if !DYNPAR_NO_TRACE
     if (request.in_trace()) engine().trace_records[request.trace_id].status = why;
 #endif
@@ -117,7 +117,7 @@ __device__ __noinline__ inline status lose(const launch_request& request, const 
 }
 
 /// Whether a launch may be, and what is to be known before it; notes it if not. In a traced run it gets its place in the trace.
-__device__ __noinline__ inline status admit(launch_request& request, const shape& s) {
+__device__ __noinline__ inline status validate_launch(launch_request& request, const shape& s) {
     request.trace_id = dynpar::grid_record::none;
     status why = status::success;
     if (request.bad_pointer) {
@@ -131,34 +131,34 @@ __device__ __noinline__ inline status admit(launch_request& request, const shape
 #if !DYNPAR_NO_TRACE
     if ((request.info & info::traced) != 0) trace_request(request, s, why);
 #endif
-    if (why != status::success) return lose(request, s, why);
+    if (why != status::success) return fail_launch(request, s, why);
     const unsigned long long blocks = s.blocks.count();
     request.choice = choose_width(s, engine().moldable_threads);
     request.open_to_others = request.in_stream || is_open_to_others(request.choice.width, blocks, request.on_worker_block);
-    const bool says_more = blocks > 1 || !request.fits() || !needs_no_details(s);
-    request.needs_details = says_more || request.in_trace();
-    request.needs_record = request.in_stream || blocks > 1 || !request.fits() || (says_more && !request.in_trace());
+    const bool says_more = blocks > 1 || !request.fits() || !needs_no_descriptor(s);
+    request.needs_descriptor = says_more || request.in_trace();
+    request.needs_node = request.in_stream || blocks > 1 || !request.fits() || (says_more && !request.in_trace());
     return why;
 }
 
 /// A place for what a task does not say, 0 if there is no memory: one of the trace's, or one that is to be given back, mostly out of
 /// `take_one_piece()`.
 template <class TakePiece>
-__device__ inline arena_index take_details(std::uint32_t trace_id, std::uint32_t payload_size, TakePiece take_one_piece) {
+__device__ inline arena_index take_descriptor(std::uint32_t trace_id, std::uint32_t payload_size, TakePiece take_one_piece) {
     const bool fits = payload_size <= sizeof(wide_arguments);
     if (trace_id != dynpar::grid_record::none && fits) {
-        const arena_index place = traced_details + trace_id * traced_details_units;
-        at<launch_details>(place)->link = {0, not_given_back};
+        const arena_index place = traced_descriptors + trace_id * traced_descriptor_units;
+        at<grid_descriptor>(place)->link = {0, not_given_back};
         return place;
     }
-    const unsigned size_class = max(size_class_of(sizeof(launch_details) + (fits ? 0 : payload_size)), piece_class);
+    const unsigned size_class = max(size_class_of(sizeof(grid_descriptor) + (fits ? 0 : payload_size)), piece_class);
     const arena_index piece = size_class == piece_class ? take_one_piece() : allocate(size_class);
-    if (piece != 0) at<launch_details>(piece)->link = {0, size_class};
+    if (piece != 0) at<grid_descriptor>(piece)->link = {0, size_class};
     return piece;
 }
 
-__device__ inline arena_index take_details(const launch_request& request) {
-    return take_details(request.trace_id, request.payload_size, [] { return take_piece(); });
+__device__ inline arena_index take_descriptor(const launch_request& request) {
+    return take_descriptor(request.trace_id, request.payload_size, [] { return take_piece(); });
 }
 
 /// Fills in a task, all but what it counts on, and its details.
@@ -169,35 +169,35 @@ __device__ inline void fill_task(wide_task& task, const launch_request& request,
     task.size = block_size(threads, s.shared_bytes);
     task.first = 0;
     task.last = static_cast<std::uint32_t>(s.blocks.count());
-    task.details = place;
+    task.descriptor = place;
     task.arguments = request.arguments;
     if (place == 0) return;
-    if (!request.fits()) memcpy(at<launch_details>(place)->arguments(), request.payload, request.payload_size);
-    put_details(*at<launch_details>(place), s, threads, request.trace_id);
+    if (!request.fits()) memcpy(at<grid_descriptor>(place)->arguments(), request.payload, request.payload_size);
+    put_descriptor(*at<grid_descriptor>(place), s, threads, request.trace_id);
 }
 
 /// A child grid with a record of its own, which counts on `parent`: several blocks, a stream, or arguments that need room.
 /// `out_of_memory`, or success; then the caller counts one child more.
-__device__ inline status launch_with_record(const launch_request& request, const shape& s, arena_index parent) {
-    const arena_index record = take_record();
-    const arena_index details = request.needs_details ? take_details(request) : 0;
-    if (record == 0 || (request.needs_details && details == 0)) {
+__device__ inline status launch_with_node(const launch_request& request, const shape& s, arena_index parent) {
+    const arena_index node = take_node();
+    const arena_index descriptor = request.needs_descriptor ? take_descriptor(request) : 0;
+    if (node == 0 || (request.needs_descriptor && descriptor == 0)) {
         // Not among what is at hand: other lanes may be taking of that.
-        if (record != 0) release(record, 0);
-        if (details != 0 && at<launch_details>(details)->link.size_class != not_given_back) {
-            release(details, at<launch_details>(details)->link.size_class);
+        if (node != 0) release(node, 0);
+        if (descriptor != 0 && at<grid_descriptor>(descriptor)->link.size_class != not_given_back) {
+            release(descriptor, at<grid_descriptor>(descriptor)->link.size_class);
         }
         return status::out_of_memory;
     }
     wide_task task;
-    fill_task(task, request, s, details);
-    task.grid = record;
+    fill_task(task, request, s, descriptor);
+    task.grid = node;
     task.info |= info::owner | (task.last > 1 ? info::one_of_several : 0u);
-    const std::uint32_t flags = request.in_stream ? grid_record::in_stream | grid_record::scratch_taken : 0u;
-    put_record(record, static_cast<int>(task.last), parent, request.depth | flags, details);
-    if (details != 0) copy_task(at<launch_details>(details)->task, task);
+    const std::uint32_t flags = request.in_stream ? grid_node::in_stream | grid_node::scratch_taken : 0u;
+    put_node(node, static_cast<int>(task.last), parent, request.depth | flags, descriptor);
+    if (descriptor != 0) copy_task(at<grid_descriptor>(descriptor)->task, task);
     if (request.in_stream) {
-        at<grid_record>(record)->scratch[0] = request.stream;
+        at<grid_node>(node)->scratch[0] = request.stream;
         fence();
         return give_to_stream(request.stream, stream_node::run_grid, 0, &task) ? status::success : status::out_of_memory;
     }
@@ -207,7 +207,7 @@ __device__ inline status launch_with_record(const launch_request& request, const
 /// A child of a wide block, for which the stack has no place: among the spilled tasks nobody points it to a record that is made later.
 template <class Task>
 __device__ __noinline__ bool push_child_spilled(arena_index& own, arena_index grid, unsigned depth, Task task) {
-    task.grid = ensure_shared_record(own, grid, depth);
+    task.grid = ensure_shared_node(own, grid, depth);
     return task.grid != 0 && push_spilled<Task>(task);
 }
 
@@ -217,25 +217,25 @@ __device__ __noinline__ inline bool push_child_of_worker_block(arena_index& own,
     gang_state& gang = this_block().gang;
     bool pushed = false;
     with_block_lock(gang.lock, [&] {
-        const arena_index there = look(own);
+        const arena_index there = load_relaxed(own);
         task.grid = there != 0 ? there : grid;
-        pushed = push_block_task_on_stack(task);
+        pushed = push_on_block_deque(task);
     });
     if (pushed) return true;
-    task.grid = ensure_shared_record(own, grid, depth);  // among the spilled tasks nobody points it to a record that is made later
+    task.grid = ensure_shared_node(own, grid, depth);  // among the spilled tasks nobody points it to a record that is made later
     return task.grid != 0 && push_here(task);
 }
 
 /// A child grid of one block, which counts on `grid`, or on the record `own` of a wide block that launches it, if there is one.
-__device__ inline bool launch_without_record(const launch_request& request, const shape& s, arena_index grid,
+__device__ inline bool launch_without_node(const launch_request& request, const shape& s, arena_index grid,
                                                           arena_index* own) {
     wide_task task;
-    fill_task(task, request, s, request.needs_details ? take_details(request) : 0);  // if any, they have a place in the trace
+    fill_task(task, request, s, request.needs_descriptor ? take_descriptor(request) : 0);  // if any, they have a place in the trace
     if (request.open_to_others) {  // and so counted on `grid` already
         task.grid = grid;
         return push_here(task);
     }
-    const arena_index there = own != nullptr ? look(*own) : 0;
+    const arena_index there = own != nullptr ? load_relaxed(*own) : 0;
     task.grid = there != 0 ? there : grid;
     if (request.choice.width == info::on_block) return push_child_of_worker_block(*own, grid, request.depth - 1, task);
     if (push(task)) return true;
@@ -243,43 +243,43 @@ __device__ inline bool launch_without_record(const launch_request& request, cons
 }
 
 /// A child grid that was admitted. `record`: what it counts on; 0: there was no memory for it. `own`: see launch_without_record.
-__device__ __noinline__ inline status launch_admitted(const launch_request& request, const shape& s, arena_index record,
+__device__ __noinline__ inline status launch_valid(const launch_request& request, const shape& s, arena_index node,
                                                       arena_index* own) {
     status result = status::out_of_memory;
-    if (record != 0) {
-        if (request.needs_record) {
-            result = launch_with_record(request, s, record);
-        } else if (launch_without_record(request, s, record, own)) {
+    if (node != 0) {
+        if (request.needs_node) {
+            result = launch_with_node(request, s, node);
+        } else if (launch_without_node(request, s, node, own)) {
             result = status::success;
         }
     }
-    return result == status::success ? result : lose(request, s, result);
+    return result == status::success ? result : fail_launch(request, s, result);
 }
 
 /// A continuation of the grid that `record` is of. `lock`: of all threads that may add to it, where they are of one worker block; null:
 /// any thread may.
-__device__ __noinline__ inline status continue_with(launch_request& request, const shape& s, arena_index record,
-                                                    const simple_continuation& simple, unsigned* lock) {
-    if (const status why = admit(request, s); why != status::success) return why;
-    if (record == 0) return lose(request, s, status::out_of_memory);
+__device__ __noinline__ inline status continue_with(launch_request& request, const shape& s, arena_index node,
+                                                    const inline_continuation& inlined, unsigned* lock) {
+    if (const status why = validate_launch(request, s); why != status::success) return why;
+    if (node == 0) return fail_launch(request, s, status::out_of_memory);
     // A record has no room for what the trace knows of a continuation.
-    const bool may_be_simple = simple.entry != nullptr && lock != nullptr && (request.info & info::traced) == 0;
-    if (may_be_simple && add_simple_continuation(record, simple, *lock)) return status::success;
-    const arena_index details = take_details(request);
-    if (details == 0) return lose(request, s, status::out_of_memory);
+    const bool may_be_inlined = inlined.entry != nullptr && lock != nullptr && (request.info & info::traced) == 0;
+    if (may_be_inlined && add_inline_continuation(node, inlined, *lock)) return status::success;
+    const arena_index descriptor = take_descriptor(request);
+    if (descriptor == 0) return fail_launch(request, s, status::out_of_memory);
     wide_task task;
-    fill_task(task, request, s, details);
-    if (!request.needs_details) task.details = 0;
-    task.grid = record;
+    fill_task(task, request, s, descriptor);
+    if (!request.needs_descriptor) task.descriptor = 0;
+    task.grid = node;
     task.info |= info::owner | (task.last > 1 ? info::one_of_several : 0u);
-    copy_task(at<launch_details>(details)->task, task);
-    add_continuation(record, details);
+    copy_task(at<grid_descriptor>(descriptor)->task, task);
+    add_continuation(node, descriptor);
     return status::success;
 }
 
 template <class Kernel, class... Args>
 __device__ inline launch_request make_request(const payload_of<Kernel, Args...>& payload, operation what, std::uint32_t depth,
-                                              std::uint32_t task_info, arena_index details, bool bad_pointer) {
+                                              std::uint32_t task_info, arena_index descriptor, bool bad_pointer) {
     launch_request request;
     request.lane = &entry_points<Kernel, Args...>::wide_lane;
     request.wide = &entry_points<Kernel, Args...>::wide;
@@ -292,7 +292,7 @@ __device__ inline launch_request make_request(const payload_of<Kernel, Args...>&
     request.what = what;
     request.depth = depth;
     request.info = task_info;
-    request.details = details;
+    request.descriptor = descriptor;
     request.bad_pointer = bad_pointer;
     request.in_stream = false;
     request.on_worker_block = false;

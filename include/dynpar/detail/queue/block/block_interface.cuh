@@ -1,7 +1,7 @@
 // Queue engine: what the blocks that kernels are handed do alike.
 #pragma once
 
-#include "../../block.hpp"
+#include "../../../block.hpp"
 #include "launch.cuh"
 #include "stream_handles.cuh"
 
@@ -30,11 +30,11 @@ public:
     DYNPAR_FUNCTION unsigned block_rank() const { return rank_; }
     DYNPAR_FUNCTION unsigned num_blocks() const { return static_cast<unsigned>(dim_blocks().count()); }
     DYNPAR_FUNCTION dimensions group_index() const {
-        return has_details() ? dim_blocks().index_of(rank_) : dimensions(0, 0, 0);
+        return has_descriptor() ? dim_blocks().index_of(rank_) : dimensions(0, 0, 0);
     }
     DYNPAR_FUNCTION dimensions dim_blocks() const {
 #if DYNPAR_ON_DEVICE
-        if (has_details()) return at<launch_details>(details_)->blocks;
+        if (has_descriptor()) return at<grid_descriptor>(descriptor_)->blocks;
 #endif
         return {};
     }
@@ -48,23 +48,23 @@ public:
         const auto payload = make_payload(kernel, args...);
         const bool bad = bad_pointer(args...);
         // What is too deep goes the long way, and what is traced: for that the short way has not an instruction.
-        const std::uint32_t depth_if_plain = info_ & (info::depth_mask | info::traced);
-        const bool plain = depth_if_plain < engine().nesting_depth && !bad;
+        const std::uint32_t depth_if_direct = info_ & (info::depth_mask | info::traced);
+        const bool direct = depth_if_direct < engine().nesting_depth && !bad;
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
-            if (plain && is_simple(s)) {
+            if (direct && is_single_thread(s)) {
                 lane_task task = make_lane_task<Kernel, Args...>(payload);
-                task.info = (depth_if_plain + 1) | lane_rank() << info::launcher_shift;
+                task.info = (depth_if_direct + 1) | lane_rank() << info::launcher_shift;
                 if (derived().push_child(task)) return status::success;
                 return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
             }
         }
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
-            const bool on_lane = payload_bytes<Kernel, Args...> > sizeof(lane_arguments) && is_simple(s);
-            if (plain && (on_lane || is_simple_on_warp(s, most_threads<Kernel>()))) {
+            const bool on_lane = payload_bytes<Kernel, Args...> > sizeof(lane_arguments) && is_single_thread(s);
+            if (direct && (on_lane || is_single_warp(s, most_threads<Kernel>()))) {
                 wide_task task{};
                 task.entry = on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
                                      : &entry_points<Kernel, Args...>::wide;
-                task.info = (depth_if_plain + 1) | (on_lane ? info::on_lane : info::on_warp);
+                task.info = (depth_if_direct + 1) | (on_lane ? info::on_lane : info::on_warp);
                 task.size = block_size(s.moldable ? min(s.threads.x, engine().moldable_threads) : s.threads.x);
                 task.last = 1;
                 memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
@@ -73,25 +73,25 @@ public:
             }
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
-            if (!bad && (is_simple(s) || is_simple_on_warp(s, most_threads<Kernel>()) || is_simple_on_block(s, most_threads<Kernel>()))) {
+            if (!bad && (is_single_thread(s) || is_single_warp(s, most_threads<Kernel>()) || is_single_block(s, most_threads<Kernel>()))) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (Derived::template launch_simply<Kernel, Args...>(arguments, s.threads.x, s.moldable, grid_, info_)) {
+                if (Derived::template push_single_block<Kernel, Args...>(arguments, s.threads.x, s.moldable, grid_, info_)) {
                     derived().count_launch();
                     return status::success;
                 }
             }
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
-            if (!bad && s.blocks.x > 1 && is_plain(s, most_threads<Kernel>())) {
+            if (!bad && s.blocks.x > 1 && is_one_dimensional(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (launch_plainly<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.moldable, s.shared_bytes, grid_, info_)) {
+                if (publish_grid<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.moldable, s.shared_bytes, grid_, info_)) {
                     return status::success;
                 }
             }
         }
-        return apply(launch_slowly<Kernel, Args...>(derived(), payload, s, bad, false, 0));
+        return apply(launch_general<Kernel, Args...>(derived(), payload, s, bad, false, 0));
 #else
         return nowhere(kernel, s, args...);
 #endif
@@ -102,7 +102,7 @@ public:
         check_kernel<lane_block, Kernel, Args...>();
         check_kernel<wide_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
-        return apply(launch_slowly<Kernel, Args...>(derived(), make_payload(kernel, args...), s, bad_pointer(args...), true,
+        return apply(launch_general<Kernel, Args...>(derived(), make_payload(kernel, args...), s, bad_pointer(args...), true,
                                                     Derived::state_of(stream)));
 #else
         static_cast<void>(stream);
@@ -117,32 +117,32 @@ public:
 #if DYNPAR_ON_DEVICE
         const auto payload = make_payload(kernel, args...);
         const bool bad = bad_pointer(args...);
-        simple_continuation simple{};
+        inline_continuation inlined{};
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
-            if (is_simple(s)) {
+            if (is_single_thread(s)) {
                 const lane_task task = make_lane_task<Kernel, Args...>(payload);
-                simple = {task.entry, 0, task.arguments};
-            } else if (is_simple_on_warp(s, most_threads<Kernel>())) {
+                inlined = {task.entry, 0, task.arguments};
+            } else if (is_single_warp(s, most_threads<Kernel>())) {
                 const unsigned threads = s.moldable ? min(s.threads.x, engine().moldable_threads) : s.threads.x;
                 if ((threads & (threads - 1)) == 0) {
-                    simple.entry = reinterpret_cast<lane_entry>(&entry_points<Kernel, Args...>::wide);
-                    simple.threads_log2 = static_cast<unsigned>(__popc(threads - 1));
-                    memcpy(&simple.arguments, &payload, payload_bytes<Kernel, Args...>);
+                    inlined.entry = reinterpret_cast<lane_entry>(&entry_points<Kernel, Args...>::wide);
+                    inlined.threads_log2 = static_cast<unsigned>(__popc(threads - 1));
+                    memcpy(&inlined.arguments, &payload, payload_bytes<Kernel, Args...>);
                 }
             }
-            if (simple.entry != nullptr && !bad && derived().continue_simply(simple)) return status::success;
+            if (inlined.entry != nullptr && !bad && derived().continue_in_node(inlined)) return status::success;
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
             const bool is_untraced_owner = (info_ & (info::owner | info::traced)) == info::owner;
-            if (simple.entry == nullptr && !bad && is_untraced_owner && is_plain(s, most_threads<Kernel>())) {
+            if (inlined.entry == nullptr && !bad && is_untraced_owner && is_one_dimensional(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (continue_plainly<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.moldable, s.shared_bytes, grid_, info_)) {
+                if (continue_with_descriptor<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.moldable, s.shared_bytes, grid_, info_)) {
                     return status::success;
                 }
             }
         }
-        return apply(continue_slowly<Kernel, Args...>(derived(), payload, s, simple, bad));
+        return apply(continue_general<Kernel, Args...>(derived(), payload, s, inlined, bad));
 #else
         return nowhere(kernel, s, args...);
 #endif
@@ -174,10 +174,10 @@ public:
     DYNPAR_FUNCTION queue_event make_event() { return Derived::new_event(); }
 
 protected:
-    DYNPAR_FUNCTION block_interface(arena_index grid, std::uint32_t task_info, arena_index details, std::uint32_t rank, text kernel)
-        : grid_(grid), info_(task_info), details_(details), rank_(rank), kernel_(kernel) {}
+    DYNPAR_FUNCTION block_interface(arena_index grid, std::uint32_t task_info, arena_index descriptor, std::uint32_t rank, text kernel)
+        : grid_(grid), info_(task_info), descriptor_(descriptor), rank_(rank), kernel_(kernel) {}
 
-    DYNPAR_FUNCTION bool has_details() const { return details_ != 0 && (info_ & info::bare) == 0; }
+    DYNPAR_FUNCTION bool has_descriptor() const { return descriptor_ != 0 && (info_ & info::bare) == 0; }
     DYNPAR_FUNCTION Derived& derived() { return static_cast<Derived&>(*this); }
     DYNPAR_FUNCTION const Derived& derived() const { return static_cast<const Derived&>(*this); }
 
@@ -208,10 +208,10 @@ protected:
         return after.result;
     }
     template <class Kernel, class... Args>
-    static __device__ __noinline__ block_and_status<Derived> launch_slowly(Derived block, payload_of<Kernel, Args...> payload, shape s,
+    static __device__ __noinline__ block_and_status<Derived> launch_general(Derived block, payload_of<Kernel, Args...> payload, shape s,
                                                                            bool bad, bool in_stream, arena_index stream) {
         launch_request request =
-            make_request<Kernel, Args...>(payload, operation::launch, block.depth() + 1, block.info_, block.details_, bad);
+            make_request<Kernel, Args...>(payload, operation::launch, block.depth() + 1, block.info_, block.descriptor_, bad);
         request.in_stream = in_stream;
         request.stream = stream;
         const status result = block.launch_child(request, s);
@@ -219,84 +219,84 @@ protected:
     }
     /// A grid of which everything is in its details, blocks and threads in one dimension, whose record is `grid`. Its task.
     template <class Kernel, class... Args>
-    static __device__ wide_task put_plain_grid(arena_index place, const wide_arguments& arguments, std::uint32_t blocks,
+    static __device__ wide_task put_one_dimensional_grid(arena_index place, const wide_arguments& arguments, std::uint32_t blocks,
                                                const width_choice& choice, std::uint32_t shared_bytes, arena_index grid,
                                                std::uint32_t depth) {
-        launch_details& details = *at<launch_details>(place);
-        details.blocks = dimensions(blocks);
-        details.threads = dimensions(choice.threads);
-        details.shared_bytes = shared_bytes;
-        details.trace_id = dynpar::grid_record::none;
+        grid_descriptor& descriptor = *at<grid_descriptor>(place);
+        descriptor.blocks = dimensions(blocks);
+        descriptor.threads = dimensions(choice.threads);
+        descriptor.shared_bytes = shared_bytes;
+        descriptor.trace_id = dynpar::grid_record::none;
         wide_task task;
         task.entry = choice.width == info::on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
                                                    : &entry_points<Kernel, Args...>::wide;
         task.grid = grid;
         task.info = depth | choice.width | info::owner | (blocks > 1 ? info::one_of_several : 0u);
         task.size = block_size(choice.threads, shared_bytes);
-        task.details = place;
+        task.descriptor = place;
         task.first = 0;
         task.last = blocks;
         task.arguments = arguments;
-        copy_task(details.task, task);
+        copy_task(descriptor.task, task);
         return task;
     }
     /// A child grid for the board, of the only block of a grid that has a record. False if it is not that, or if anything is not at hand.
     /// As launch_simply without a call on its usual way: such a grid is mostly all that the others wait for.
     template <class Kernel, class... Args>
-    static __device__ __noinline__ bool launch_plainly(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
+    static __device__ __noinline__ bool publish_grid(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
                                                        bool moldable, std::uint32_t shared_bytes, arena_index parent,
                                                        std::uint32_t task_info) {
         const width_choice choice = choose_width(threads, moldable, engine().moldable_threads);
         const std::uint32_t depth = (task_info & info::depth_mask) + 1;
         const bool is_short = is_sole_owner(task_info) && (task_info & info::traced) == 0 && depth <= engine().nesting_depth;
-        if (!is_short || choice.width == info::on_block || !is_for_board(choice.width, blocks)) return false;
-        count_withheld_children();
-        board_view board;
-        const arena_index place = take_piece_at_hand();
+        if (!is_short || choice.width == info::on_block || !is_worth_publishing(choice.width, blocks)) return false;
+        add_withheld_children();
+        open_grids_view open_grids;
+        const arena_index place = take_cached_piece();
         if (place == 0) return false;
-        const arena_index record = take_record_at_hand();
-        wide_task* const kept = record != 0 ? reserve<wide_task>() : nullptr;
+        const arena_index node = take_cached_node();
+        wide_task* const kept = node != 0 ? reserve<wide_task>() : nullptr;
         if (kept == nullptr) {
             release(place, piece_class);  // not among those at hand: other lanes may be taking of them
-            if (record != 0) release(record, 0);
+            if (node != 0) release(node, 0);
             return false;
         }
-        wide_task task = put_plain_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, record, depth);
-        at<launch_details>(place)->link = {0, piece_class};
+        wide_task task = put_one_dimensional_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, node, depth);
+        at<grid_descriptor>(place)->link = {0, piece_class};
         const bool on_worker_block = (task_info & info::width_mask) == info::on_block;
         arena_index& own = on_worker_block ? this_block().gang.own : this_warp().own;
-        const arena_index there = look(own);  // if it is another than the grid's, a wait() has made it
+        const arena_index there = load_relaxed(own);  // if it is another than the grid's, a wait() has made it
         const arena_index counts_on = there != 0 ? there : parent;
-        put_record(record, static_cast<int>(blocks), counts_on, depth, place);
-        if (there == 0) put(own, parent);
+        put_node(node, static_cast<int>(blocks), counts_on, depth, place);
+        if (there == 0) store_relaxed(own, parent);
         atomicMax(on_worker_block ? &this_block().gang.own_accounted : &this_warp().own_accounted, 1u);
-        atomicAdd(&at<grid_record>(counts_on)->pending, 1);
+        atomicAdd(&at<grid_node>(counts_on)->counter, 1);
         const std::uint32_t first_blocks = grain_of(choice.width);
-        if (post(place, choice.width, blocks - first_blocks, board)) task.last = first_blocks;
+        if (publish(place, choice.width, blocks - first_blocks, open_grids)) task.last = first_blocks;
         copy_task(*kept, task);
         return true;
     }
     /// A continuation of a grid that has a record. False if there is no memory at hand. Without a call; the whole grid waits for it.
     template <class Kernel, class... Args>
-    static __device__ __noinline__ bool continue_plainly(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
-                                                         bool moldable, std::uint32_t shared_bytes, arena_index record,
+    static __device__ __noinline__ bool continue_with_descriptor(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
+                                                         bool moldable, std::uint32_t shared_bytes, arena_index node,
                                                          std::uint32_t task_info) {
-        const arena_index place = take_piece_at_hand();
+        const arena_index place = take_cached_piece();
         if (place == 0) return false;
         const width_choice choice = choose_width(threads, moldable, engine().moldable_threads);
-        put_plain_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, record, task_info & info::depth_mask);
-        at<launch_details>(place)->link.size_class = piece_class;
-        add_continuation(record, place);
+        put_one_dimensional_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, node, task_info & info::depth_mask);
+        at<grid_descriptor>(place)->link.size_class = piece_class;
+        add_continuation(node, place);
         return true;
     }
     template <class Kernel, class... Args>
-    static __device__ __noinline__ block_and_status<Derived> continue_slowly(Derived block, payload_of<Kernel, Args...> payload,
-                                                                             shape s, simple_continuation simple, bool bad) {
+    static __device__ __noinline__ block_and_status<Derived> continue_general(Derived block, payload_of<Kernel, Args...> payload,
+                                                                             shape s, inline_continuation inlined, bool bad) {
         launch_request request =
-            make_request<Kernel, Args...>(payload, operation::then, block.depth(), block.info_, block.details_, bad);
-        const arena_index record = block.grid_of_its_own();
-        block.add_no_more_simply();
-        const status result = continue_with(request, s, record, simple, block.continuation_lock());
+            make_request<Kernel, Args...>(payload, operation::then, block.depth(), block.info_, block.descriptor_, bad);
+        const arena_index node = block.grid_of_its_own();
+        block.close_inline_continuation();
+        const status result = continue_with(request, s, node, inlined, block.continuation_lock());
         return {block, result};
     }
     /// Of all threads that may continue this grid; null if they are not of one worker block.
@@ -309,12 +309,12 @@ protected:
     /// For a call that is about this block itself.
     __device__ status fail(operation what, status why) const {
         shape s(dim_blocks(), derived().dim_threads());
-        if (has_details()) s.shared_bytes = at<launch_details>(details_)->shared_bytes;
+        if (has_descriptor()) s.shared_bytes = at<grid_descriptor>(descriptor_)->shared_bytes;
         return report_failure(what, why, kernel_, depth(), s);
     }
     __device__ bool is_owner() const { return (info_ & info::owner) != 0; }
     /// Whether a continuation cannot be simple: others know the record, or the trace is to know the continuation.
-    __device__ bool continues_slowly() const { return (info_ & (info::owner | info::traced)) != 0; }
+    __device__ bool needs_general_continuation() const { return (info_ & (info::owner | info::traced)) != 0; }
 #endif
 
     /// Never called: engines of the queue have no host side, but nvcc wants a body, and the kernel's in it.
@@ -325,7 +325,7 @@ protected:
 
     arena_index grid_;
     std::uint32_t info_;
-    arena_index details_;
+    arena_index descriptor_;
     std::uint32_t rank_;
     text kernel_;
 };

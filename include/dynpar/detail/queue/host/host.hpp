@@ -16,15 +16,15 @@
 #include <utility>
 #include <vector>
 
-#include "../../cuda_error.hpp"
-#include "../../engine_options.hpp"
-#include "../../kernel.hpp"
-#include "../../report.hpp"
-#include "../failure_table.cuh"
-#include "../launch_grid.cuh"
-#include "../progress_line.hpp"
-#include "engine_lock.cuh"
-#include "state.cuh"
+#include "../../../cuda_error.hpp"
+#include "../../../engine_options.hpp"
+#include "../../../kernel.hpp"
+#include "../../../report.hpp"
+#include "../../failure_table.cuh"
+#include "../../launch_grid.cuh"
+#include "../../progress_line.hpp"
+#include "../engine_lock.cuh"
+#include "../memory/state.cuh"
 
 namespace dynpar {
 
@@ -132,12 +132,12 @@ public:
         stream_.reset(make_stream());
         allocate(control_, sizeof(run_control), "the queue engine's state");
         allocate(failures_, sizeof(failure_table), "the queue engine's table of failures");
-        allocate(lane_stacks_, std::size_t{most_workers_} * lane_stack_capacity * sizeof(lane_task), "the queue engine's stacks");
-        allocate(wide_stacks_, std::size_t{most_workers_} * wide_stack_capacity * sizeof(wide_task), "the queue engine's stacks");
+        allocate(lane_deques_, std::size_t{most_workers_} * lane_deque_capacity * sizeof(lane_task), "the queue engine's stacks");
+        allocate(wide_deques_, std::size_t{most_workers_} * wide_deque_capacity * sizeof(wide_task), "the queue engine's stacks");
         // A worker block that runs block tasks has two warps at least.
-        allocate(block_stacks_, std::size_t{most_workers_} / 2 * block_stack_capacity * sizeof(wide_task), "the queue engine's stacks");
-        allocate(free_records_, std::size_t{most_workers_} * records_kept * sizeof(arena_index), "the queue engine's free records");
-        allocate(free_pieces_, std::size_t{most_workers_} * pieces_kept * sizeof(arena_index), "the queue engine's free pieces");
+        allocate(block_deques_, std::size_t{most_workers_} / 2 * block_deque_capacity * sizeof(wide_task), "the queue engine's stacks");
+        allocate(free_nodes_, std::size_t{most_workers_} * node_cache_capacity * sizeof(arena_index), "the queue engine's free records");
+        allocate(free_pieces_, std::size_t{most_workers_} * piece_cache_capacity * sizeof(arena_index), "the queue engine's free pieces");
         if (options_.trace_grids != 0) {
             // Every worker block may have taken more numbers than it needed.
             const std::size_t worker_blocks = most_workers_ / (std::min(least_threads(), 128u) / warp_size);
@@ -149,10 +149,10 @@ public:
             clocks_ = std::make_unique<clock_comparison>();
         }
         // Room for a ticket and a gift of every worker, and then as many again.
-        ring_slots_ = 1;
-        while (ring_slots_ < 2 * most_workers_) ring_slots_ *= 2;
-        allocate(warp_slots_, ring_slots_ * sizeof(ring_slot), "the queue engine's ring");
-        allocate(block_slots_, ring_slots_ * sizeof(ring_slot), "the queue engine's ring");
+        cells_ = 1;
+        while (cells_ < 2 * most_workers_) cells_ *= 2;
+        allocate(warp_cells_, cells_ * sizeof(transfer_cell), "the queue engine's ring");
+        allocate(block_cells_, cells_ * sizeof(transfer_cell), "the queue engine's ring");
         std::size_t free_bytes = 0, all_bytes = 0;
         check(cudaMemGetInfo(&free_bytes, &all_bytes), "asking for free device memory");
         if (options_.memory_bytes == 0) {
@@ -161,7 +161,7 @@ public:
         if (options_.memory_bytes < 1024 * unit_bytes) {
             throw std::invalid_argument("dynpar: queue_options::memory_bytes is too small: give at least 65536");
         }
-        arena_begin_ = traced_details + static_cast<arena_index>(trace_capacity_) * traced_details_units;
+        arena_begin_ = traced_descriptors + static_cast<arena_index>(trace_capacity_) * traced_descriptor_units;
         // Places are 32 bits, with one bit kept for other uses.
         arena_units_ = std::min<std::size_t>(arena_begin_ - 1 + options_.memory_bytes / unit_bytes, (std::size_t{1} << 31) - 1);
         allocate(arena_, arena_units_ * unit_bytes, "the queue engine's memory for grids (queue_options::memory_bytes)");
@@ -186,8 +186,8 @@ public:
             check(cudaHostAlloc(&memory, 2 * sizeof(unsigned long long), cudaHostAllocDefault), "allocating host memory for progress");
             progress_.reset(static_cast<unsigned long long*>(memory));
         }
-        check(cudaMemset(warp_slots_.get(), 0, ring_slots_ * sizeof(ring_slot)), "clearing the queue engine's ring");
-        check(cudaMemset(block_slots_.get(), 0, ring_slots_ * sizeof(ring_slot)), "clearing the queue engine's ring");
+        check(cudaMemset(warp_cells_.get(), 0, cells_ * sizeof(transfer_cell)), "clearing the queue engine's ring");
+        check(cudaMemset(block_cells_.get(), 0, cells_ * sizeof(transfer_cell)), "clearing the queue engine's ring");
         check(cudaMemset(failures_.get(), 0, sizeof(failure_table)), "clearing the queue engine's table of failures");
         check(cudaMemset(control_.get(), 0, sizeof(run_control)), "preparing the queue engine's state");
         check(cudaDeviceSynchronize(), "preparing the queue engine");
@@ -319,15 +319,15 @@ public:
         if (at_first <= (arena_units_ - arena_begin_) / 4) v.arena_fresh += static_cast<arena_index>(at_first);
         v.arena = arena_.get();
         v.arena_units = arena_units_;
-        v.lane_stacks = lane_stacks_.get();
-        v.wide_stacks = wide_stacks_.get();
-        v.block_stacks = block_stacks_.get();
-        v.free_records = free_records_.get();
+        v.lane_deques = lane_deques_.get();
+        v.wide_deques = wide_deques_.get();
+        v.block_deques = block_deques_.get();
+        v.free_nodes = free_nodes_.get();
         v.free_pieces = free_pieces_.get();
-        v.warp_slots = warp_slots_.get();
-        v.block_slots = block_slots_.get();
-        v.ring_mask = static_cast<unsigned>(ring_slots_ - 1);
-        while (std::size_t{1} << v.ring_shift < ring_slots_) ++v.ring_shift;
+        v.warp_cells = warp_cells_.get();
+        v.block_cells = block_cells_.get();
+        v.cell_mask = static_cast<unsigned>(cells_ - 1);
+        while (std::size_t{1} << v.cell_shift < cells_) ++v.cell_shift;
         v.block_threads = threads;
         v.moldable_threads = std::min(options_.moldable_threads, threads);
         v.sync_depth = static_cast<unsigned>(std::min<std::size_t>(sync_depth_, info::depth_mask));
@@ -348,8 +348,8 @@ public:
         first_grid first{};
         first.shape = s;
         first.payload_size = payload_size;
-        put_details(first.details, s, choice.threads, trace_ ? first_trace_id : dynpar::grid_record::none);
-        wide_task& task = first.details.task;
+        put_descriptor(first.descriptor, s, choice.threads, trace_ ? first_trace_id : dynpar::grid_record::none);
+        wide_task& task = first.descriptor.task;
         task.size = block_size(choice.threads, s.shared_bytes);
         task.last = static_cast<std::uint32_t>(s.blocks.count());
         task.info = choice.width | info::owner | (task.last > 1 ? info::one_of_several : 0u) | (trace_ ? info::traced : 0u);
@@ -607,7 +607,7 @@ private:
         const stopped_workers& at = done.at_stop;
         std::string text = std::to_string(at.running) + " warps were running grids, " + std::to_string(at.searching) +
                            " were looking for some, " + std::to_string(at.waits) + " blocks were in wait()";
-        if (at.gifts != 0) text += ", " + std::to_string(at.gifts) + " grids were on their way from one warp to another";
+        if (at.donations != 0) text += ", " + std::to_string(at.donations) + " grids were on their way from one warp to another";
         return text;
     }
 
@@ -726,7 +726,7 @@ private:
     unsigned most_workers_ = 0;  // warps
     std::size_t sync_depth_ = 0;
     std::size_t stack_bytes_ = 0;
-    std::size_t ring_slots_ = 0;
+    std::size_t cells_ = 0;
     std::size_t arena_units_ = 0;
     std::size_t trace_capacity_ = 0;
     arena_index arena_begin_ = 1;
@@ -738,13 +738,13 @@ private:
     device_pointer<device_trace_record> trace_records_;
     std::unique_ptr<clock_comparison> clocks_;
     std::weak_ptr<pending_run> last_traced_;
-    device_pointer<lane_task> lane_stacks_;
-    device_pointer<wide_task> wide_stacks_;
-    device_pointer<wide_task> block_stacks_;
-    device_pointer<arena_index> free_records_;
+    device_pointer<lane_task> lane_deques_;
+    device_pointer<wide_task> wide_deques_;
+    device_pointer<wide_task> block_deques_;
+    device_pointer<arena_index> free_nodes_;
     device_pointer<arena_index> free_pieces_;
-    device_pointer<ring_slot> warp_slots_;
-    device_pointer<ring_slot> block_slots_;
+    device_pointer<transfer_cell> warp_cells_;
+    device_pointer<transfer_cell> block_cells_;
     device_pointer<unsigned char> arena_;
     std::unique_ptr<CUstream_st, stream_delete> stream_;
     std::unique_ptr<CUevent_st, event_delete> last_complete_;

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "../../platform.hpp"
+#include "../../../platform.hpp"
 
 // DYNPAR_SIMULATED_GPU is defined by a header that comes before all others, and that defines what CUDA C++ has beyond C++ and the namespace
 // simulated_gpu. The engine's device code is then C++ for a CPU: for finding faults of its protocols where there is no GPU.
@@ -46,21 +46,21 @@ __device__ inline void store_release(unsigned long long& place, unsigned long lo
 }
 
 /// Adds behind all that this thread has written and seen others write, and sees what those have who added before; what it had been.
-__device__ inline int add_acquire_release(int& place, int change) {
+__device__ inline int fetch_add_acq_rel(int& place, int change) {
     int before;
     asm volatile("atom.add.acq_rel.gpu.s32 %0, [%1], %2;" : "=r"(before) : "l"(&place), "r"(change) : "memory");
     return before;
 }
 
 /// Adds, and sees what the thread has written that released what was found; what it had been.
-__device__ inline unsigned long long add_acquire(unsigned long long& place, unsigned long long change) {
+__device__ inline unsigned long long fetch_add_acquire(unsigned long long& place, unsigned long long change) {
     unsigned long long before;
     asm volatile("atom.acquire.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(&place), "l"(change) : "memory");
     return before;
 }
 
 /// Compares and exchanges, behind all that this thread has written, and that it has seen others write; what was found.
-__device__ inline unsigned long long exchange_release(unsigned long long& place, unsigned long long expected, unsigned long long fresh) {
+__device__ inline unsigned long long compare_exchange_release(unsigned long long& place, unsigned long long expected, unsigned long long fresh) {
     unsigned long long found;
     asm volatile("atom.release.gpu.global.cas.b64 %0, [%1], %2, %3;"
                  : "=l"(found)
@@ -70,7 +70,7 @@ __device__ inline unsigned long long exchange_release(unsigned long long& place,
 }
 
 /// Four words that lie side by side, aligned to 32 bytes, read at one go.
-__device__ inline void load_relaxed(const unsigned long long* place, unsigned long long (&words)[4]) {
+__device__ inline void load_four_words(const unsigned long long* place, unsigned long long (&words)[4]) {
     asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%4];\n\tld.volatile.global.v2.u64 {%2, %3}, [%4 + 16];"
                  : "=l"(words[0]), "=l"(words[1]), "=l"(words[2]), "=l"(words[3])
                  : "l"(place)
@@ -79,11 +79,11 @@ __device__ inline void load_relaxed(const unsigned long long* place, unsigned lo
 
 /// Reads what other threads write while we look.
 template <class T>
-__device__ inline T look(const T& place) {
+__device__ inline T load_relaxed(const T& place) {
     return *static_cast<const volatile T*>(&place);
 }
 template <class T>
-__device__ inline void put(T& place, T value) {
+__device__ inline void store_relaxed(T& place, T value) {
     *static_cast<volatile T*>(&place) = value;
 }
 
@@ -123,28 +123,28 @@ __device__ inline void store_release(T& place, T value) {
     place = value;
 }
 template <class T>
-__device__ inline T add_acquire_release(T& place, T change) {
+__device__ inline T fetch_add_acq_rel(T& place, T change) {
     return atomicAdd(&place, change);
 }
-__device__ inline unsigned long long add_acquire(unsigned long long& place, unsigned long long change) {
+__device__ inline unsigned long long fetch_add_acquire(unsigned long long& place, unsigned long long change) {
     return atomicAdd(&place, change);
 }
-__device__ inline unsigned long long exchange_release(unsigned long long& place, unsigned long long expected, unsigned long long fresh) {
+__device__ inline unsigned long long compare_exchange_release(unsigned long long& place, unsigned long long expected, unsigned long long fresh) {
     return atomicCAS(&place, expected, fresh);
 }
-__device__ inline void load_relaxed(const unsigned long long* place, unsigned long long (&words)[4]) {
+__device__ inline void load_four_words(const unsigned long long* place, unsigned long long (&words)[4]) {
     for (unsigned i = 0; i < 4; ++i) {
         simulated_gpu::may_switch();
         words[i] = place[i];
     }
 }
 template <class T>
-__device__ inline T look(const T& place) {
+__device__ inline T load_relaxed(const T& place) {
     simulated_gpu::may_switch();
     return *static_cast<const volatile T*>(&place);
 }
 template <class T>
-__device__ inline void put(T& place, T value) {
+__device__ inline void store_relaxed(T& place, T value) {
     simulated_gpu::may_switch();
     *static_cast<volatile T*>(&place) = value;
 }
@@ -168,21 +168,21 @@ __device__ inline unsigned cycles_now() { return simulated_gpu::cycles(); }
 #define DYNPAR_SHOW_RACES 0
 #endif
 template <class T>
-__device__ inline T look_in_block(T& place) {
+__device__ inline T load_relaxed_in_block(T& place) {
     static_assert(sizeof(T) == sizeof(unsigned));
 #if DYNPAR_SHOW_RACES
     return static_cast<T>(atomicOr(reinterpret_cast<unsigned*>(&place), 0u));
 #else
-    return look(place);
+    return load_relaxed(place);
 #endif
 }
 template <class T>
-__device__ inline void put_in_block(T& place, T value) {
+__device__ inline void store_relaxed_in_block(T& place, T value) {
     static_assert(sizeof(T) == sizeof(unsigned));
 #if DYNPAR_SHOW_RACES
     atomicExch(reinterpret_cast<unsigned*>(&place), static_cast<unsigned>(value));
 #else
-    put(place, value);
+    store_relaxed(place, value);
 #endif
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "block_interface.cuh"
-#include "wait.cuh"
+#include "../execute/wait.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -11,8 +11,8 @@ namespace queue {
 /// A block of one thread, on a lane.
 class lane_block : public block_interface<lane_block> {
 public:
-    DYNPAR_FUNCTION lane_block(arena_index grid, std::uint32_t task_info, arena_index details, std::uint32_t rank, text kernel)
-        : block_interface(grid, task_info, details, rank, kernel) {}
+    DYNPAR_FUNCTION lane_block(arena_index grid, std::uint32_t task_info, arena_index descriptor, std::uint32_t rank, text kernel)
+        : block_interface(grid, task_info, descriptor, rank, kernel) {}
 
     static constexpr bool is_wide = false;
 
@@ -30,7 +30,7 @@ public:
         if (own_ == 0 && launched == 0) return status::success;
         if (ensure_own() == 0) return fail(operation::wait, status::out_of_memory);
         if ((launched_ & block_outcome::late) != 0) point_lanes_to_own(grid_, own_);
-        if (launched != 0) atomicAdd(&at<grid_record>(own_)->pending, static_cast<int>(launched));
+        if (launched != 0) atomicAdd(&at<grid_node>(own_)->counter, static_cast<int>(launched));
         launched_ = block_outcome::accounted;
         fresh_ = false;
         wait_for_children(own_, depth());
@@ -44,14 +44,14 @@ public:
     DYNPAR_FUNCTION T* shared(std::size_t count) {
         static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
 #if DYNPAR_ON_DEVICE
-        const unsigned room = has_details() ? at<launch_details>(details_)->shared_bytes : 0;
+        const unsigned room = has_descriptor() ? at<grid_descriptor>(descriptor_)->shared_bytes : 0;
         if (count > (room - shared_used_) / sizeof(T)) {
             fail(operation::shared, status::shared_memory_exceeded);
             return nullptr;
         }
         if (shared_memory_ == nullptr) {  // a lane has no fast memory of its own: it is the grid's, and lives longer than it must
-            const arena_index record = grid_of_its_own();
-            if (record != 0) shared_memory_ = static_cast<unsigned char*>(allocate_scratch(record, room));
+            const arena_index node = grid_of_its_own();
+            if (node != 0) shared_memory_ = static_cast<unsigned char*>(allocate_scratch(node, room));
             if (shared_memory_ == nullptr) {
                 fail(operation::shared, status::out_of_memory);
                 return nullptr;
@@ -79,7 +79,7 @@ private:
     /// The record that children count on once it is there. Those launched before are pointed to it later, at one go.
     __device__ arena_index ensure_own(std::uint32_t flags = 0) {
         if (own_ == 0) {
-            own_ = make_record(grid_, depth() | flags);
+            own_ = make_node(grid_, depth() | flags);
             fresh_ = !is_owner();
             if (own_ != 0 && (launched_ & block_outcome::count_mask) != 0) launched_ |= block_outcome::late;
         }
@@ -113,35 +113,35 @@ private:
         return {block, pushed ? status::success : status::out_of_memory};
     }
     __device__ status launch_child(launch_request& request, const shape& s) {
-        if (const status why = admit(request, s); why != status::success) return why;
-        const arena_index own = request.open_to_others ? counting_record() : ensure_own();
-        const status result = launch_admitted(request, s, own, nullptr);
+        if (const status why = validate_launch(request, s); why != status::success) return why;
+        const arena_index own = request.open_to_others ? counting_node() : ensure_own();
+        const status result = launch_valid(request, s, own, nullptr);
         if (result == status::success && !request.open_to_others) ++launched_;
         return result;
     }
     /// The record to count a child on that others may run before this block returns; the child is counted.
-    __device__ arena_index counting_record() {
+    __device__ arena_index counting_node() {
         if (ensure_own() == 0) return 0;
         launched_ |= block_outcome::accounted;
-        atomicAdd(&at<grid_record>(own_)->pending, 1);
+        atomicAdd(&at<grid_node>(own_)->counter, 1);
         return own_;
     }
     /// A continuation into a record that nobody else has seen and that has none: two stores.
-    __device__ bool continue_simply(const simple_continuation& simple) {
-        if (continues_slowly() || ensure_own() == 0 || !fresh_) return false;
+    __device__ bool continue_in_node(const inline_continuation& inlined) {
+        if (needs_general_continuation() || ensure_own() == 0 || !fresh_) return false;
         fresh_ = false;
-        put_continuation(at<grid_record>(own_), simple);
+        put_continuation(at<grid_node>(own_), inlined);
         return true;
     }
     /// What comes after a continuation that is in the record's list has to go there too.
-    __device__ void add_no_more_simply() { fresh_ = false; }
+    __device__ void close_inline_continuation() { fresh_ = false; }
     __device__ unsigned& lock_of_block() const { return this_warp().lock; }
     __device__ void* take_scratch(unsigned long long bytes) {
-        if (own_ == 0 && !is_owner() && bytes <= sizeof(grid_record::scratch)) {
-            return ensure_own(grid_record::scratch_taken) != 0 ? at<grid_record>(own_)->scratch : nullptr;
+        if (own_ == 0 && !is_owner() && bytes <= sizeof(grid_node::scratch)) {
+            return ensure_own(grid_node::scratch_taken) != 0 ? at<grid_node>(own_)->scratch : nullptr;
         }
-        const arena_index record = grid_of_its_own();
-        return record != 0 ? scratch_of(record, bytes) : nullptr;
+        const arena_index node = grid_of_its_own();
+        return node != 0 ? scratch_of(node, bytes) : nullptr;
     }
 #endif
 

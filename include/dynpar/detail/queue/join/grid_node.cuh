@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "board.cuh"
+#include "../queues/open_grids.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -11,8 +11,8 @@ namespace queue {
 
 /// A grid that has a continuation, memory, several blocks or a block that waits. Any other grid has no record: it is complete when
 /// it has returned and what it launched is complete, so its children count on the record that it counts on itself.
-struct alignas(64) grid_record {
-    int pending;              // blocks not yet returned, and grids that count on this record
+struct alignas(64) grid_node {
+    int counter;              // blocks not yet returned, and grids that count on this record
     arena_index parent;       // the record that this grid counts on; 0: the run's first grid
     lane_entry entry;         // the first continuation where it is simple, as most are; null: none
     lane_arguments arguments; // its arguments
@@ -29,8 +29,8 @@ struct alignas(64) grid_record {
     static constexpr unsigned threads_shift = 27;
     static constexpr std::uint32_t threads_mask = 15u << threads_shift;
 };
-static_assert(sizeof(grid_record) == unit_bytes, "a record is one unit of the arena");
-static_assert(offsetof(grid_record, pending) == 0, "see counter_of");
+static_assert(sizeof(grid_node) == unit_bytes, "a record is one unit of the arena");
+static_assert(offsetof(grid_node, counter) == 0, "see counter_of");
 
 /// Goes before scratch memory.
 struct alignas(64) memory_header {
@@ -42,24 +42,24 @@ struct alignas(64) memory_header {
 __device__ void advance_stream(arena_index stream);  // stream.cuh
 
 /// Fills in a record of which nobody else knows: entry and what stands before it in one store, likewise the rest.
-__device__ inline void put_record(arena_index place, int pending, arena_index parent, std::uint32_t depth_and_flags, arena_index memory) {
+__device__ inline void put_node(arena_index place, int counter, arena_index parent, std::uint32_t depth_and_flags, arena_index memory) {
     uint4* words = at<uint4>(place);
-    words[0] = make_uint4(static_cast<unsigned>(pending), parent, 0, 0);
+    words[0] = make_uint4(static_cast<unsigned>(counter), parent, 0, 0);
     words[2] = make_uint4(depth_and_flags, memory, 0, 0);
 }
 
 /// A record for a grid with one block that runs or is about to; 0 if there is no memory.
-__device__ inline arena_index make_record(arena_index parent, std::uint32_t depth) {
-    const arena_index place = take_record();
-    if (place != 0) put_record(place, 1, parent, depth, 0);
+__device__ inline arena_index make_node(arena_index parent, std::uint32_t depth) {
+    const arena_index place = take_node();
+    if (place != 0) put_node(place, 1, parent, depth, 0);
     return place;
 }
 
 /// Of a block wider than a lane: creates its record, once, whoever of its threads needs it first. 0 if there is no memory.
-__device__ inline arena_index ensure_shared_record(arena_index& own, arena_index grid, std::uint32_t depth) {
-    const arena_index there = look(own);
+__device__ inline arena_index ensure_shared_node(arena_index& own, arena_index grid, std::uint32_t depth) {
+    const arena_index there = load_relaxed(own);
     if (there != 0) return there;
-    const arena_index mine = make_record(grid, depth);
+    const arena_index mine = make_node(grid, depth);
     if (mine == 0) return 0;
     __threadfence_block();
     const arena_index found = atomicCAS(&own, 0u, mine);
@@ -75,7 +75,7 @@ __device__ __noinline__ inline arena_index allocate_for(arena_index grid, unsign
     if (piece == 0) return 0;
     memory_link* link = at<memory_link>(piece);
     link->size_class = size_class;
-    link->next = atomicExch(&at<grid_record>(grid)->memory, piece);
+    link->next = atomicExch(&at<grid_node>(grid)->memory, piece);
     return piece;
 }
 
@@ -85,48 +85,48 @@ __device__ inline void* allocate_scratch(arena_index grid, unsigned long long by
     return piece != 0 ? at<memory_header>(piece) + 1 : nullptr;
 }
 
-__device__ __noinline__ inline void* scratch_of(arena_index record, unsigned long long bytes) {
-    grid_record* of = at<grid_record>(record);
+__device__ __noinline__ inline void* scratch_of(arena_index node, unsigned long long bytes) {
+    grid_node* of = at<grid_node>(node);
     if (bytes <= sizeof(of->scratch) &&
-        (atomicOr(&of->depth_and_flags, grid_record::scratch_taken) & grid_record::scratch_taken) == 0) {
+        (atomicOr(&of->depth_and_flags, grid_node::scratch_taken) & grid_node::scratch_taken) == 0) {
         return of->scratch;
     }
-    return allocate_scratch(record, bytes);
+    return allocate_scratch(node, bytes);
 }
 
 /// A continuation that a record has room for: one block of one thread, or of a power of two up to a warp, and few arguments.
-struct simple_continuation {
+struct inline_continuation {
     lane_entry entry;  // null: it is not simple
     std::uint32_t threads_log2;
     lane_arguments arguments;
 };
 
 /// Of a record that has no continuation yet, and that no other thread adds one to.
-__device__ inline void put_continuation(grid_record* record, const simple_continuation& simple) {
-    record->arguments = simple.arguments;
-    record->entry = simple.entry;
-    if (simple.threads_log2 != 0) atomicOr(&record->depth_and_flags, simple.threads_log2 << grid_record::threads_shift);
+__device__ inline void put_continuation(grid_node* node, const inline_continuation& inlined) {
+    node->arguments = inlined.arguments;
+    node->entry = inlined.entry;
+    if (inlined.threads_log2 != 0) atomicOr(&node->depth_and_flags, inlined.threads_log2 << grid_node::threads_shift);
 }
 
 /// The same if nothing has been added yet. `lock`: of all threads that may add to this grid. False if something has.
-__device__ __noinline__ inline bool add_simple_continuation(arena_index grid, const simple_continuation& simple, unsigned& lock) {
-    grid_record* record = at<grid_record>(grid);
+__device__ __noinline__ inline bool add_inline_continuation(arena_index grid, const inline_continuation& inlined, unsigned& lock) {
+    grid_node* node = at<grid_node>(grid);
     bool is_first = false;
     with_block_lock(lock, [&] {
-        const lane_entry entry = look(record->entry);
-        is_first = look(record->added) == 0 && entry == nullptr;
-        if (is_first) put_continuation(record, simple);
+        const lane_entry entry = load_relaxed(node->entry);
+        is_first = load_relaxed(node->added) == 0 && entry == nullptr;
+        if (is_first) put_continuation(node, inlined);
     });
     return is_first;
 }
 
 /// Adds a continuation that runs after all that this grid has added before, and before what was there when it began. Any thread.
 __device__ inline void add_continuation(arena_index grid, arena_index place) {
-    at<launch_details>(place)->link.next = atomicExch(&at<grid_record>(grid)->added, place);
+    at<grid_descriptor>(place)->link.next = atomicExch(&at<grid_node>(grid)->added, place);
 }
 
 /// A record, all but its arguments.
-struct record_view {
+struct node_view {
     arena_index parent;
     lane_entry entry;
     std::uint32_t depth_and_flags;
@@ -135,10 +135,10 @@ struct record_view {
     arena_index added;
 
     __device__ bool has_list() const { return (continuations | added) != 0; }
-    __device__ bool continues_on_warp() const { return (depth_and_flags & grid_record::threads_mask) != 0; }
+    __device__ bool continues_on_warp() const { return (depth_and_flags & grid_node::threads_mask) != 0; }
 };
 /// As another multiprocessor may have left it, in one go: loads that wait for each other cost more than anything else here.
-__device__ inline record_view look_at_record(arena_index grid) {
+__device__ inline node_view load_node(arena_index grid) {
     const uint4 head = load_fresh(at<uint4>(grid));
     const uint4 tail = load_fresh(at<uint4>(grid) + 2);
     const auto entry = reinterpret_cast<lane_entry>(static_cast<unsigned long long>(head.w) << 32 | head.z);
@@ -147,7 +147,7 @@ __device__ inline record_view look_at_record(arena_index grid) {
 __device__ inline uint4 arguments_of(arena_index grid) { return load_fresh(at<uint4>(grid) + 1); }
 
 /// The simple continuation of a record, as a task: if it is of one thread, and if it is of several, which fit a warp.
-__device__ inline lane_task simple_lane_task(arena_index grid, const record_view& view, uint4 arguments) {
+__device__ inline lane_task inline_lane_task(arena_index grid, const node_view& view, uint4 arguments) {
     lane_task task;
     task.entry = view.entry;
     task.grid = grid;
@@ -155,12 +155,12 @@ __device__ inline lane_task simple_lane_task(arena_index grid, const record_view
     memcpy(&task.arguments, &arguments, sizeof(arguments));
     return task;
 }
-__device__ inline wide_task simple_warp_task(arena_index grid, const record_view& view, uint4 arguments) {
+__device__ inline wide_task inline_warp_task(arena_index grid, const node_view& view, uint4 arguments) {
     wide_task task{};
     task.entry = reinterpret_cast<wide_entry>(view.entry);
     task.grid = grid;
     task.info = (view.depth_and_flags & info::depth_mask) | info::owner | info::on_warp;
-    task.size = block_size(1u << ((view.depth_and_flags & grid_record::threads_mask) >> grid_record::threads_shift));
+    task.size = block_size(1u << ((view.depth_and_flags & grid_node::threads_mask) >> grid_node::threads_shift));
     task.last = 1;
     memcpy(&task.arguments, &arguments, sizeof(arguments));
     return task;
@@ -176,18 +176,18 @@ __device__ inline void release_piece(arena_index piece, unsigned size_class) {
 
 inline namespace hot {
 /// The simple continuation that the record of a grid has. The view of that in pieces: as a whole it would go by the stack.
-__device__ __noinline__ inline void begin_simple_continuation(arena_index grid, arena_index parent, lane_entry entry,
+__device__ __noinline__ inline void begin_inline_continuation(arena_index grid, arena_index parent, lane_entry entry,
                                                               std::uint32_t depth_and_flags) {
-    const record_view view{parent, entry, depth_and_flags, 0, 0, 0};
+    const node_view view{parent, entry, depth_and_flags, 0, 0, 0};
     const uint4 arguments = arguments_of(grid);
     at<uint4>(grid)[0] = make_uint4(1, parent, 0, 0);
     bool pushed = false;
     if (view.continues_on_warp()) {
-        put(at<grid_record>(grid)->depth_and_flags, depth_and_flags & ~grid_record::threads_mask);
-        const wide_task task = simple_warp_task(grid, view, arguments);
+        store_relaxed(at<grid_node>(grid)->depth_and_flags, depth_and_flags & ~grid_node::threads_mask);
+        const wide_task task = inline_warp_task(grid, view, arguments);
         pushed = push(task) || push_spilled(task);
     } else {
-        const lane_task task = simple_lane_task(grid, view, arguments);
+        const lane_task task = inline_lane_task(grid, view, arguments);
         pushed = push(task) || push_spilled(task);
     }
     if (!pushed) stop_run(no_memory);
@@ -196,35 +196,35 @@ __device__ __noinline__ inline void begin_simple_continuation(arena_index grid, 
 
 /// Of a grid with a list of continuations, one of which may just have run: puts it in order and begins the next one; false if there is none
 /// left. What has run is given back.
-__device__ __noinline__ inline bool go_on_in_list(arena_index grid, record_view view) {
-    grid_record* const record = at<grid_record>(grid);
-    const arena_index ran = (view.depth_and_flags & grid_record::continuing) != 0 ? view.continuations : 0;
+__device__ __noinline__ inline bool continue_in_list(arena_index grid, node_view view) {
+    grid_node* const node = at<grid_node>(grid);
+    const arena_index ran = (view.depth_and_flags & grid_node::continuing) != 0 ? view.continuations : 0;
     arena_index continuations = view.continuations;
     unsigned class_of_ran = not_given_back;
     if (ran != 0) {
-        const memory_link& link = at<launch_details>(ran)->link;
-        continuations = look(link.next);
-        class_of_ran = look(link.size_class);
+        const memory_link& link = at<grid_descriptor>(ran)->link;
+        continuations = load_relaxed(link.next);
+        class_of_ran = load_relaxed(link.size_class);
     }
     for (arena_index added = view.added; added != 0;) {  // the last one first
-        arena_index& link = at<launch_details>(added)->link.next;
-        const arena_index before = look(link);
-        put(link, continuations);
+        arena_index& link = at<grid_descriptor>(added)->link.next;
+        const arena_index before = load_relaxed(link);
+        store_relaxed(link, continuations);
         continuations = added;
         added = before;
     }
-    view.depth_and_flags &= ~grid_record::continuing;
+    view.depth_and_flags &= ~grid_node::continuing;
     const bool from_list = view.entry == nullptr && continuations != 0;
-    put(record->continuations, continuations);
-    put(record->added, 0u);
-    put(record->depth_and_flags, view.depth_and_flags | (from_list ? grid_record::continuing : 0u));
+    store_relaxed(node->continuations, continuations);
+    store_relaxed(node->added, 0u);
+    store_relaxed(node->depth_and_flags, view.depth_and_flags | (from_list ? grid_node::continuing : 0u));
     if (from_list) {
         wide_task task;
-        copy_fresh_task(task, at<launch_details>(continuations)->task);
-        put(record->pending, static_cast<int>(task.last));
+        copy_fresh_task(task, at<grid_descriptor>(continuations)->task);
+        store_relaxed(node->counter, static_cast<int>(task.last));
         if (!push_wide(task)) stop_run(no_memory);
     } else if (view.entry != nullptr) {
-        begin_simple_continuation(grid, view.parent, view.entry, view.depth_and_flags);
+        begin_inline_continuation(grid, view.parent, view.entry, view.depth_and_flags);
     }
     if (class_of_ran == piece_class) {
         give_back_later(ran);
@@ -235,97 +235,97 @@ __device__ __noinline__ inline bool go_on_in_list(arena_index grid, record_view 
 }
 
 /// Starts the next continuation of a grid all of whose work is done; false if there is none left.
-__device__ inline bool begin_continuation(arena_index grid, const record_view& view) {
-    if (view.has_list()) return go_on_in_list(grid, view);
+__device__ inline bool begin_continuation(arena_index grid, const node_view& view) {
+    if (view.has_list()) return continue_in_list(grid, view);
     if (view.entry == nullptr) return false;
-    begin_simple_continuation(grid, view.parent, view.entry, view.depth_and_flags);
+    begin_inline_continuation(grid, view.parent, view.entry, view.depth_and_flags);
     return true;
 }
 
 __device__ __noinline__ inline void release_memory(arena_index piece) {
     while (piece != 0) {
         const memory_link* link = at<memory_link>(piece);
-        const arena_index next = look(link->next);
-        const unsigned size_class = look(link->size_class);
+        const arena_index next = load_relaxed(link->next);
+        const unsigned size_class = load_relaxed(link->size_class);
         release_piece(piece, size_class);
         piece = next;
     }
 }
 
 /// Gives back what a complete grid had.
-__device__ inline void release_record(arena_index grid, const record_view& view) {
+__device__ inline void release_node(arena_index grid, const node_view& view) {
     if (view.memory != 0) release_memory(view.memory);
-    const bool streamed = (view.depth_and_flags & grid_record::in_stream) != 0;
-    const arena_index stream = streamed ? look(at<grid_record>(grid)->scratch[0]) : 0;
-    give_back_record(grid);
+    const bool streamed = (view.depth_and_flags & grid_node::in_stream) != 0;
+    const arena_index stream = streamed ? load_relaxed(at<grid_node>(grid)->scratch[0]) : 0;
+    give_back_node(grid);
     if (streamed) advance_stream(stream);
 }
 
 /// The run's first grid is complete. What the run has written others see when the resident grid has ended. This worker block knows at once.
 __device__ inline void end_run() {
-    put(engine().control->done, 1u);
-    put_in_block(this_block().gang.over, static_cast<unsigned>(run_is_complete));
+    store_relaxed(engine().control->done, 1u);
+    store_relaxed_in_block(this_block().gang.over, static_cast<unsigned>(run_is_complete));
 }
 
 /// Of a grid all of whose work is done, but for what retire() does itself: its next continuation, or it is complete, and so on upwards. The
 /// view in pieces, as above.
-__device__ __noinline__ inline void go_on(arena_index grid, arena_index parent, lane_entry entry, std::uint32_t depth_and_flags,
+__device__ __noinline__ inline void continue_or_complete(arena_index grid, arena_index parent, lane_entry entry, std::uint32_t depth_and_flags,
                                           arena_index memory, arena_index continuations, arena_index added) {
-    record_view view{parent, entry, depth_and_flags, memory, continuations, added};
+    node_view view{parent, entry, depth_and_flags, memory, continuations, added};
     while (!begin_continuation(grid, view)) {
         if (view.parent == 0) return end_run();  // nobody wants its memory back
-        const int before = add_to_count(view.parent, -1);  // takes long: meanwhile
-        release_record(grid, view);
+        const int before = fetch_add_counter(view.parent, -1);  // takes long: meanwhile
+        release_node(grid, view);
         if (before != 1) return;
         grid = view.parent;
-        view = look_at_record(grid);
+        view = load_node(grid);
     }
 }
 
 /// What a complete grid leaves: its memory, and where that was the last of its parent's work, what comes next there.
-__device__ __noinline__ inline void clear_up(arena_index grid, std::uint32_t depth_and_flags, arena_index memory, arena_index parent) {
-    release_record(grid, record_view{parent, nullptr, depth_and_flags, memory, 0, 0});
+__device__ __noinline__ inline void release_and_continue(arena_index grid, std::uint32_t depth_and_flags, arena_index memory, arena_index parent) {
+    release_node(grid, node_view{parent, nullptr, depth_and_flags, memory, 0, 0});
     if (parent == 0) return;
-    const record_view view = look_at_record(parent);
-    go_on(parent, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
+    const node_view view = load_node(parent);
+    continue_or_complete(parent, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
 }
 
 inline namespace hot {
 /// Of a grid that is complete. It may be the last of the run: then all wait for this, and nobody for its memory.
 __device__ __noinline__ inline void complete(arena_index grid, arena_index parent, std::uint32_t depth_and_flags, arena_index memory) {
     if (parent == 0) return end_run();
-    const bool was_last = add_to_count(parent, -1) == 1;
+    const bool was_last = fetch_add_counter(parent, -1) == 1;
     if (was_last) {
-        const record_view above = look_at_record(parent);
+        const node_view above = load_node(parent);
         if (above.parent == 0 && above.entry == nullptr && !above.has_list()) return end_run();
     }
-    clear_up(grid, depth_and_flags, memory, was_last ? parent : 0);
+    release_and_continue(grid, depth_and_flags, memory, was_last ? parent : 0);
 }
 }  // namespace hot
 
 /// The same where there is a list. Mostly one continuation has been added, and what was before it has run. If that is for the board,
 /// thousands of warps wait for it: what has to be read is on its way at once, and there is no call.
-__device__ __noinline__ inline void go_on_from_list(arena_index grid, arena_index parent, lane_entry entry, std::uint32_t depth_and_flags,
+__device__ __noinline__ inline void continue_from_list(arena_index grid, arena_index parent, lane_entry entry, std::uint32_t depth_and_flags,
                                                     arena_index memory, arena_index continuations, arena_index added) {
-    const bool has_run = (depth_and_flags & grid_record::continuing) != 0;
+    const bool has_run = (depth_and_flags & grid_node::continuing) != 0;
     if (entry == nullptr && added != 0 && has_run == (continuations != 0)) {
-        const launch_details& next = *at<launch_details>(added);
-        board_view board;
-        const arena_index after = look(next.link.next);
-        const std::uint32_t width = look(next.task.info) & info::width_mask;
-        const std::uint32_t blocks = look(next.task.last);
-        const bool has_details = look(next.task.details) == added;
+        const grid_descriptor& next = *at<grid_descriptor>(added);
+        open_grids_view open_grids;
+        const arena_index after = load_relaxed(next.link.next);
+        const std::uint32_t width = load_relaxed(next.task.info) & info::width_mask;
+        const std::uint32_t blocks = load_relaxed(next.task.last);
+        const bool has_descriptor = load_relaxed(next.task.descriptor) == added;
         memory_link ran{0, not_given_back};
         if (has_run) {
-            const memory_link& of_ran = at<launch_details>(continuations)->link;
-            ran = {look(of_ran.next), look(of_ran.size_class)};
+            const memory_link& of_ran = at<grid_descriptor>(continuations)->link;
+            ran = {load_relaxed(of_ran.next), load_relaxed(of_ran.size_class)};
         }
-        if (after == 0 && ran.next == 0 && has_details && is_for_board(width, blocks)) {
+        if (after == 0 && ran.next == 0 && has_descriptor && is_worth_publishing(width, blocks)) {
             at<uint4>(grid)[0] = make_uint4(blocks, parent, 0, 0);
-            at<uint4>(grid)[2] = make_uint4(depth_and_flags | grid_record::continuing, memory, added, 0);
+            at<uint4>(grid)[2] = make_uint4(depth_and_flags | grid_node::continuing, memory, added, 0);
             const std::uint32_t kept = width == info::on_warp ? this_warp().keeps_first : 0;
             if (kept != 0) end_search();  // before others can count on this warp for a share of the grid
-            if (post(added, width, blocks - kept, board)) {
+            if (publish(added, width, blocks - kept, open_grids)) {
                 if (kept != 0) this_warp().kept = added;
                 if (ran.size_class == piece_class) {
                     give_back_later(continuations);
@@ -334,36 +334,36 @@ __device__ __noinline__ inline void go_on_from_list(arena_index grid, arena_inde
                 }
                 return;
             }
-            put(at<grid_record>(grid)->depth_and_flags, depth_and_flags);
-            put(at<grid_record>(grid)->continuations, continuations);
-            put(at<grid_record>(grid)->added, added);
+            store_relaxed(at<grid_node>(grid)->depth_and_flags, depth_and_flags);
+            store_relaxed(at<grid_node>(grid)->continuations, continuations);
+            store_relaxed(at<grid_node>(grid)->added, added);
         }
     }
-    go_on(grid, parent, entry, depth_and_flags, memory, continuations, added);
+    continue_or_complete(grid, parent, entry, depth_and_flags, memory, continuations, added);
 }
 
 inline namespace hot {
 /// Adds to a record's count; where it becomes zero, the continuation begins or the grid is complete, and so on upwards. Nearly every join
 /// comes here. So it does the most frequent case, a continuation of one thread and nothing else, without a call: what is kept in registers
 /// across calls is written to the stack first, and the addition, which is behind all writes, would wait for that, too.
-__device__ __noinline__ inline void retire(arena_index grid, int change) {
-    if (add_to_count(grid, change) + change != 0) return;
-    const record_view view = look_at_record(grid);
+__device__ __noinline__ inline void add_to_counter(arena_index grid, int change) {
+    if (fetch_add_counter(grid, change) + change != 0) return;
+    const node_view view = load_node(grid);
     const uint4 arguments = arguments_of(grid);
     if (view.entry != nullptr && !view.has_list()) {
         if (lane_task* const place = view.continues_on_warp() ? nullptr : reserve<lane_task>(); place != nullptr) {
             at<uint4>(grid)[0] = make_uint4(1, view.parent, 0, 0);
-            copy_task(*place, simple_lane_task(grid, view, arguments));
+            copy_task(*place, inline_lane_task(grid, view, arguments));
         } else {
-            begin_simple_continuation(grid, view.parent, view.entry, view.depth_and_flags);
+            begin_inline_continuation(grid, view.parent, view.entry, view.depth_and_flags);
         }
         return;
     }
     if (view.added != 0) {
-        return go_on_from_list(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
+        return continue_from_list(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
     }
     if (view.entry == nullptr && view.continuations == 0) return complete(grid, view.parent, view.depth_and_flags, view.memory);
-    go_on(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
+    continue_or_complete(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
 }
 }  // namespace hot
 

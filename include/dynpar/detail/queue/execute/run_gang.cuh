@@ -1,13 +1,13 @@
 // Queue engine: block tasks, for which all warps of a worker block come together: how they agree on one, and run it.
 #pragma once
 
-#include "completion.cuh"
-#include "deadline.cuh"
+#include "../join/completion.cuh"
+#include "../deadline.cuh"
 #include "frame.cuh"
-#include "gift.cuh"
-#include "meeting.cuh"
-#include "share.cuh"
-#include "tracing.cuh"
+#include "../balance/steal_requests.cuh"
+#include "rendezvous.cuh"
+#include "../balance/block_chunk.cuh"
+#include "../observe/trace.cuh"
 #include "wait.cuh"
 
 #if defined(__CUDACC__)
@@ -23,11 +23,11 @@ __device__ void run_on_block();  // below
 __device__ inline void choose_candidate_here(int deeper_than) {
     gang_state& gang = this_block().gang;
     with_block_lock(gang.lock, [&] {
-        const bool have = look_in_block(gang.has_candidate) != 0;
-        if (have && static_cast<int>(look_in_block(gang.depth)) > deeper_than) return;
+        const bool have = load_relaxed_in_block(gang.has_candidate) != 0;
+        if (have && static_cast<int>(load_relaxed_in_block(gang.depth)) > deeper_than) return;
         wide_task task;
         if (!take_block_task(deeper_than, task)) {
-            if (!take_of_share(deeper_than, true, task)) return;
+            if (!take_of_chunk(deeper_than, true, task)) return;
             const bool on_block = (task.info & info::width_mask) == info::on_block;
             if (!on_block || static_cast<int>(task.info & info::depth_mask) <= deeper_than) {  // the share has been filled meanwhile
                 if (!(on_block ? push_block_task(task) : push_here(task))) stop_run(no_memory);
@@ -36,9 +36,9 @@ __device__ inline void choose_candidate_here(int deeper_than) {
         }
         if (have && !push_block_task(gang.candidate)) stop_run(no_memory);  // what some warp cannot join, for what all may
         gang.candidate = task;
-        put_in_block(gang.depth, task.info & info::depth_mask);
+        store_relaxed_in_block(gang.depth, task.info & info::depth_mask);
         __threadfence_block();
-        put_in_block(gang.has_candidate, 1u);
+        store_relaxed_in_block(gang.has_candidate, 1u);
     });
 }
 
@@ -51,21 +51,21 @@ __device__ DYNPAR_NOINLINE inline unsigned all_warps() { return blockDim.x == 10
 __device__ inline bool block_task_wanted(int depth) {
     gang_state& gang = this_block().gang;
     const auto may_join = [&] {
-        return look_in_block(gang.has_candidate) != 0 && static_cast<int>(look_in_block(gang.depth)) > depth;
+        return load_relaxed_in_block(gang.has_candidate) != 0 && static_cast<int>(load_relaxed_in_block(gang.depth)) > depth;
     };
     if (may_join()) return true;
     // One of many warps sees to it, and any that waits for what only it may choose.
-    if ((threadIdx.x != 0 && depth < 0) || !block_tasks_at_hand()) return false;
+    if ((threadIdx.x != 0 && depth < 0) || !has_block_work()) return false;
     choose_candidate(depth);
     return may_join();
 }
 
 __device__ inline void offer_to_join() { atomicOr(&this_block().gang.ready, 1u << threadIdx.x / warp_size); }
-__device__ inline bool all_have_joined() { return look_in_block(this_block().gang.ready) == all_warps(); }
+__device__ inline bool all_have_joined() { return load_relaxed_in_block(this_block().gang.ready) == all_warps(); }
 
 /// One lane: takes this warp's bit back; false if all warps have set theirs, and what they agree on is to be done.
 __device__ DYNPAR_NOINLINE inline bool take_back(unsigned& bits) {
-    unsigned seen = look_in_block(bits);
+    unsigned seen = load_relaxed_in_block(bits);
     while (seen != all_warps()) {
         const unsigned found = atomicCAS(&bits, seen, seen & ~(1u << threadIdx.x / warp_size));
         if (found == seen) return true;
@@ -85,7 +85,7 @@ __device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0
         for (unsigned i = 0; i < patience && !joined; ++i) {
             joined = all_have_joined();
             if (!joined) __nanosleep(50);
-            if (awaited != 0 && (look(at<grid_record>(awaited)->pending) == 1 || run_stopped())) break;
+            if (awaited != 0 && (load_relaxed(at<grid_node>(awaited)->counter) == 1 || run_stopped())) break;
         }
         if (!joined) joined = !withdraw();
     }
@@ -120,12 +120,12 @@ __device__ inline void run_candidate() {
                 find_shared_memory(bytes, kernels_shared_memory(), shared_memory_in_use ? 0 : engine().shared_bytes, borrowed);
         }
         gang.own = 0;
-        gang.base = look_in_block(gang.top);
+        gang.base = load_relaxed_in_block(gang.owner_end);
         gang.own_accounted = 0;
         gang.refused_shared = 0;
         gang.launched = 0;
-        put_in_block(gang.has_candidate, 0u);
-        put_in_block(gang.ready, 0u);
+        store_relaxed_in_block(gang.has_candidate, 0u);
+        store_relaxed_in_block(gang.ready, 0u);
     }
     const frame_guard<true> frame;
     sync_block();
@@ -140,29 +140,29 @@ __device__ inline void run_candidate() {
     }
     unsigned launched = 0;
     if (threadIdx.x < task.size.threads()) launched = task.entry(task.first, false);
-    for (meeting why = meet_block(returned); why != returned; why = meet_block(returned)) {
+    for (arrival why = block_rendezvous(returned); why != returned; why = block_rendezvous(returned)) {
         if (why == waiting) wait_on_block(task.grid, task.info & info::depth_mask, launched, false);
     }
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
     if (gang.own != 0 && gang.own_accounted < 2) {
-        point_to_own<lane_task>(warp.lane_base, warp.lane_top, task.grid, gang.own);
-        point_to_own<wide_task>(warp.wide_base, warp.wide_top, task.grid, gang.own);
+        point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, task.grid, gang.own);
+        point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, task.grid, gang.own);
         point_block_tasks_to_own(task.grid, gang.own);
     }
-    const arena_index details = task.details;
+    const arena_index descriptor = task.descriptor;
     const std::uint32_t task_info = task.info, rank = task.first;
     sync_block();
-    if (traces && lane_rank() == 0) stamp(details, task_info, rank, warp.begun_at);  // while the first thread counts
+    if (traces && lane_rank() == 0) stamp(descriptor, task_info, rank, warp.begun_at);  // while the first thread counts
 #if !DYNPAR_NO_TRACE
     if (threadIdx.x / warp_size == blockDim.x / warp_size - 2) write_if_many(gang.traced);
 #endif
     if (threadIdx.x == 0) {
         return_shared_memory(task.size.shared_bytes(), borrowed);
         const count_change mine = settle_wide(task.grid, task.info, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
-        if (mine.grid != 0) retire(mine.grid, mine.change);
+        if (mine.grid != 0) add_to_counter(mine.grid, mine.change);
         gang.own = outer_own;
-        gang.base = within(outer_base, look_in_block(gang.bottom), look_in_block(gang.top));
+        gang.base = within(outer_base, load_relaxed_in_block(gang.steal_end), load_relaxed_in_block(gang.owner_end));
         gang.own_accounted = outer_accounted;
         gang.refused_shared = outer_refused;
         gang.shared_memory = outer_shared_memory;
@@ -185,31 +185,31 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
     const unsigned count = blockDim.x / warp_size;
     const unsigned rank = threadIdx.x / warp_size;
     warp_state& mine = this_warp();
-    std::uint32_t bottom = 0, tasks = 0;  // of the warp with this lane's number
+    std::uint32_t steal_end = 0, tasks = 0;  // of the warp with this lane's number
     if (lane_rank() < count) {
-        bottom = warps[lane_rank()].wide_bottom;
-        tasks = warps[lane_rank()].wide_top - bottom;
+        steal_end = warps[lane_rank()].wide_steal_end;
+        tasks = warps[lane_rank()].wide_owner_end - steal_end;
     }
     const unsigned with_several = __ballot_sync(all_lanes, tasks > 1);
     sync_block();  // all have read the counters: from here on each changes its own
     if (with_several == 0) return;
     const unsigned from = static_cast<unsigned>(__ffs(static_cast<int>(with_several))) - 1;
-    const std::uint32_t room = wide_stack_capacity - __reduce_max_sync(all_lanes, lane_rank() != from ? tasks : 0);
-    bottom = __shfl_sync(all_lanes, bottom, from);
+    const std::uint32_t room = wide_deque_capacity - __reduce_max_sync(all_lanes, lane_rank() != from ? tasks : 0);
+    steal_end = __shfl_sync(all_lanes, steal_end, from);
     tasks = __shfl_sync(all_lanes, tasks, from);
-    const std::uint32_t given = min(tasks - (tasks + count - 1) / count, room * (count - 1));  // the oldest, to the others in turns
+    const std::uint32_t donated = min(tasks - (tasks + count - 1) / count, room * (count - 1));  // the oldest, to the others in turns
     if (rank != from) {
-        wide_task* const slots = engine().wide_stacks + (static_cast<std::size_t>(worker_rank()) - rank + from) * wide_stack_capacity;
+        wide_task* const slots = engine().wide_deques + (static_cast<std::size_t>(worker_rank()) - rank + from) * wide_deque_capacity;
         const unsigned turn = (rank + count - from) % count - 1;  // among those who take
-        std::uint32_t top = mine.wide_top;
-        for (std::uint32_t n = turn; n < given; n += count - 1, ++top) {
-            if (lane_rank() < task_words) word_of(slot<wide_task>(top), lane_rank()) = word_of(slots[(bottom + n) % wide_stack_capacity], lane_rank());
+        std::uint32_t owner_end = mine.wide_owner_end;
+        for (std::uint32_t n = turn; n < donated; n += count - 1, ++owner_end) {
+            if (lane_rank() < task_words) word_of(slot<wide_task>(owner_end), lane_rank()) = word_of(slots[(steal_end + n) % wide_deque_capacity], lane_rank());
         }
         __syncwarp();
-        if (lane_rank() == 0) mine.wide_top = top;
+        if (lane_rank() == 0) mine.wide_owner_end = owner_end;
     }
     sync_block();
-    if (rank == from && lane_rank() == 0) mine.wide_bottom = bottom + given;
+    if (rank == from && lane_rank() == 0) mine.wide_steal_end = steal_end + donated;
     __syncwarp();
 }
 
@@ -223,7 +223,7 @@ __device__ DYNPAR_NOINLINE inline void run_on_block() {
     unsigned stop_seen_at = cycles_now();
     for (unsigned in_a_row = 1;; ++in_a_row) {
         run_candidate();
-        const std::uint32_t piled_up = warp.lane_top - warp.lane_bottom + warp.wide_top - warp.wide_bottom;
+        const std::uint32_t piled_up = warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end;
         const bool waits = warp.depth >= 0;
         bool leaves = in_a_row == most_in_a_row || waits || piled_up > most_piled_up;
         if (threadIdx.x == 0 && cycles_now() - stop_seen_at > very_many_cycles) {
@@ -232,8 +232,8 @@ __device__ DYNPAR_NOINLINE inline void run_on_block() {
         }
         if (threadIdx.x == 0 && !leaves) {
             choose_candidate_here(-1);
-            if (look_in_block(this_block().gang.has_candidate) == 0 && fill_share_for_block()) choose_candidate(-1);
-            leaves = look_in_block(this_block().gang.has_candidate) == 0;
+            if (load_relaxed_in_block(this_block().gang.has_candidate) == 0 && fetch_chunk_for_block()) choose_candidate(-1);
+            leaves = load_relaxed_in_block(this_block().gang.has_candidate) == 0;
         }
         const block_votes votes = vote_of_block(leaves, waits);  // also: nobody runs children before they are counted
         if (!votes.first) continue;

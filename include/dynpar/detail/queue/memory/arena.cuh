@@ -19,9 +19,9 @@ __device__ inline unsigned size_class_of(unsigned long long bytes) {
 }
 
 __device__ inline void push_free(unsigned long long& head, arena_index piece) {
-    unsigned long long seen = look(head);
+    unsigned long long seen = load_relaxed(head);
     while (true) {
-        put(*at<arena_index>(piece), static_cast<arena_index>(seen));
+        store_relaxed(*at<arena_index>(piece), static_cast<arena_index>(seen));
         fence();
         const unsigned long long next = ((seen >> 32) + 1) << 32 | piece;
         const unsigned long long found = atomicCAS(&head, seen, next);
@@ -31,10 +31,10 @@ __device__ inline void push_free(unsigned long long& head, arena_index piece) {
 }
 
 __device__ inline arena_index pop_free(unsigned long long& head) {
-    unsigned long long seen = look(head);
+    unsigned long long seen = load_relaxed(head);
     while (static_cast<arena_index>(seen) != 0) {
         fence();
-        const arena_index next_piece = look(*at<arena_index>(static_cast<arena_index>(seen)));  // perhaps no longer a link:
+        const arena_index next_piece = load_relaxed(*at<arena_index>(static_cast<arena_index>(seen)));  // perhaps no longer a link:
         const unsigned long long next = ((seen >> 32) + 1) << 32 | next_piece;                  // then the exchange fails
         const unsigned long long found = atomicCAS(&head, seen, next);
         if (found == seen) {
@@ -55,7 +55,7 @@ __device__ inline arena_index take_new(unsigned long long units) {
     constexpr unsigned long long plenty = 1 << 16;
     unsigned long long& taken = engine().control->arena_taken;
     const unsigned long long room = engine().arena_units - engine().arena_fresh;
-    unsigned long long seen = look(taken);
+    unsigned long long seen = load_relaxed(taken);
     if (units <= 2 * warp_size && seen + units + plenty <= room) {
         seen = atomicAdd(&taken, units);
         return seen + units <= room ? static_cast<arena_index>(engine().arena_fresh + seen) : 0;
@@ -69,7 +69,7 @@ __device__ inline arena_index take_new(unsigned long long units) {
 }
 
 inline constexpr unsigned batch_class = 5;  // 2 KiB: a link and a batch of places
-static_assert((1 + record_batch) * sizeof(arena_index) <= unit_bytes << batch_class);
+static_assert((1 + node_batch) * sizeof(arena_index) <= unit_bytes << batch_class);
 
 /// At least 64 << size_class bytes; 0 if there is no memory left.
 __device__ __noinline__ inline arena_index allocate(unsigned size_class) {
@@ -83,11 +83,11 @@ __device__ __noinline__ inline arena_index allocate(unsigned size_class) {
     }
     if (size_class != 0) return 0;
     // The last place where free records may be: a batch that some warp has put aside.
-    const arena_index batch = pop_free(control.free_batches);
+    const arena_index batch = pop_free(control.node_depot);
     if (batch == 0) return 0;
 #pragma unroll 1
-    for (unsigned i = 1; i < record_batch; ++i) push_free(control.free_lists[0][i % sublists], look(at<arena_index>(batch)[1 + i]));
-    const arena_index first = look(at<arena_index>(batch)[1]);
+    for (unsigned i = 1; i < node_batch; ++i) push_free(control.free_lists[0][i % sublists], load_relaxed(at<arena_index>(batch)[1 + i]));
+    const arena_index first = load_relaxed(at<arena_index>(batch)[1]);
     push_free(control.free_lists[batch_class][0], batch);
     return first;
 }
@@ -99,33 +99,33 @@ __device__ __noinline__ inline void release(arena_index piece, unsigned size_cla
 // ---- Records at hand. Most tasks that join need a record, so every warp keeps some of its own: a list that all share would be
 // one address that all hammer.
 
-__device__ inline arena_index* records_at_hand() {
-    return engine().free_records + static_cast<std::size_t>(worker_rank()) * records_kept;
+__device__ inline arena_index* cached_nodes() {
+    return engine().free_nodes + static_cast<std::size_t>(worker_rank()) * node_cache_capacity;
 }
 
 /// A record's place, 0 if there is none at hand. Lanes may call it on their own.
-__device__ inline arena_index take_record_at_hand() {
+__device__ inline arena_index take_cached_node() {
     warp_state& warp = this_warp();
-    const int left = atomicSub(&warp.free_records, 1);
-    if (left > 0) return records_at_hand()[left - 1];
-    atomicAdd(&warp.free_records, 1);
+    const int left = atomicSub(&warp.free_nodes, 1);
+    if (left > 0) return cached_nodes()[left - 1];
+    atomicAdd(&warp.free_nodes, 1);
     return 0;
 }
 /// 0 if there is no memory.
-__device__ inline arena_index take_record() {
-    const arena_index record = take_record_at_hand();
-    return record != 0 ? record : allocate(0);
+__device__ inline arena_index take_node() {
+    const arena_index node = take_cached_node();
+    return node != 0 ? node : allocate(0);
 }
 
 /// Not while other lanes of this warp take records.
-__device__ inline void give_back_record(arena_index record) {
+__device__ inline void give_back_node(arena_index node) {
     warp_state& warp = this_warp();
-    const int place = atomicAdd(&warp.free_records, 1);
-    if (place < static_cast<int>(records_kept)) {
-        records_at_hand()[place] = record;
+    const int place = atomicAdd(&warp.free_nodes, 1);
+    if (place < static_cast<int>(node_cache_capacity)) {
+        cached_nodes()[place] = node;
     } else {
-        atomicSub(&warp.free_records, 1);
-        release(record, 0);
+        atomicSub(&warp.free_nodes, 1);
+        release(node, 0);
     }
 }
 
@@ -133,29 +133,29 @@ __device__ inline void give_back_record(arena_index record) {
 
 inline constexpr unsigned not_given_back = ~0u;  // in the place of a size class: of the trace
 
-__device__ inline arena_index* pieces_at_hand() {
-    return engine().free_pieces + static_cast<std::size_t>(worker_rank()) * pieces_kept;
+__device__ inline arena_index* cached_pieces() {
+    return engine().free_pieces + static_cast<std::size_t>(worker_rank()) * piece_cache_capacity;
 }
 
 /// 0 if there is none at hand. Lanes may call it on their own, but not while others give back.
-__device__ inline arena_index take_piece_at_hand() {
+__device__ inline arena_index take_cached_piece() {
     warp_state& warp = this_warp();
     const int left = atomicSub(&warp.free_pieces, 1);
-    if (left > 0) return pieces_at_hand()[left - 1];
+    if (left > 0) return cached_pieces()[left - 1];
     atomicAdd(&warp.free_pieces, 1);
     return 0;
 }
 /// 0 if there is no memory.
 __device__ __noinline__ inline arena_index take_piece() {
-    const arena_index piece = take_piece_at_hand();
+    const arena_index piece = take_cached_piece();
     return piece != 0 ? piece : allocate(piece_class);
 }
 
 __device__ __noinline__ inline void give_back_piece(arena_index piece) {
     warp_state& warp = this_warp();
     const int place = atomicAdd(&warp.free_pieces, 1);
-    if (place < static_cast<int>(pieces_kept)) {
-        pieces_at_hand()[place] = piece;
+    if (place < static_cast<int>(piece_cache_capacity)) {
+        cached_pieces()[place] = piece;
     } else {
         atomicSub(&warp.free_pieces, 1);
         release(piece, piece_class);
@@ -178,63 +178,63 @@ __device__ inline void begin_with_memory() {
     if (engine().arena_fresh == engine().arena_begin) return;
     const unsigned lane = lane_rank();
     const arena_index first = engine().arena_begin + worker_rank() * units_at_first;
-    for (unsigned i = lane; i < records_at_first; i += warp_size) records_at_hand()[i] = first + i;
-    if (lane < pieces_at_first) pieces_at_hand()[lane] = first + records_at_first + (lane << piece_class);
+    for (unsigned i = lane; i < nodes_at_first; i += warp_size) cached_nodes()[i] = first + i;
+    if (lane < pieces_at_first) cached_pieces()[lane] = first + nodes_at_first + (lane << piece_class);
     if (lane == 0) {
-        this_warp().free_records = records_at_first;
+        this_warp().free_nodes = nodes_at_first;
         this_warp().free_pieces = pieces_at_first;
     }
 }
 
 /// One lane, when a run has just begun with memory: takes what it would take first, without a look at where it has put it.
-__device__ inline arena_index take_first_record() {
-    if (engine().arena_fresh == engine().arena_begin) return take_record();
-    --this_warp().free_records;
-    return engine().arena_begin + worker_rank() * units_at_first + records_at_first - 1;
+__device__ inline arena_index take_first_node() {
+    if (engine().arena_fresh == engine().arena_begin) return take_node();
+    --this_warp().free_nodes;
+    return engine().arena_begin + worker_rank() * units_at_first + nodes_at_first - 1;
 }
 __device__ inline arena_index take_first_piece() {
     if (engine().arena_fresh == engine().arena_begin) return take_piece();
     --this_warp().free_pieces;
-    return engine().arena_begin + worker_rank() * units_at_first + records_at_first + ((pieces_at_first - 1) << piece_class);
+    return engine().arena_begin + worker_rank() * units_at_first + nodes_at_first + ((pieces_at_first - 1) << piece_class);
 }
 
 inline namespace hot {
 /// Fewer than a round may take, or nearly more than there is room for.
-__device__ __noinline__ inline void exchange_records() {
+__device__ __noinline__ inline void exchange_with_depot() {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
-    const int have = warp.free_records;
+    const int have = warp.free_nodes;
     __syncwarp();  // all have read it before one writes it
-    arena_index* const at_hand = records_at_hand();
+    arena_index* const cached = cached_nodes();
     const bool few = have < static_cast<int>(warp_size);
     run_control& control = *engine().control;
     arena_index batch = 0;
-    if (lane == 0) batch = few ? pop_free(control.free_batches) : allocate(batch_class);
+    if (lane == 0) batch = few ? pop_free(control.node_depot) : allocate(batch_class);
     batch = __shfl_sync(all_lanes, batch, 0);
     if (few && batch == 0) {
         arena_index first = 0;
         if (lane == 0) first = take_new(2 * warp_size);
         first = __shfl_sync(all_lanes, first, 0);
         if (first != 0) {
-            at_hand[have + lane] = first + lane;
-            at_hand[have + warp_size + lane] = first + warp_size + lane;
-            if (lane == 0) warp.free_records = have + 2 * warp_size;
+            cached[have + lane] = first + lane;
+            cached[have + warp_size + lane] = first + warp_size + lane;
+            if (lane == 0) warp.free_nodes = have + 2 * warp_size;
         }
     } else if (few) {
-        for (unsigned i = lane; i < record_batch; i += warp_size) at_hand[have + i] = look(at<arena_index>(batch)[1 + i]);
+        for (unsigned i = lane; i < node_batch; i += warp_size) cached[have + i] = load_relaxed(at<arena_index>(batch)[1 + i]);
         __syncwarp();
         if (lane == 0) {
             push_free(control.free_lists[batch_class][worker_rank() % sublists], batch);
-            warp.free_records = have + record_batch;
+            warp.free_nodes = have + node_batch;
         }
     } else if (batch != 0) {
-        const unsigned kept = static_cast<unsigned>(have) - record_batch;
-        for (unsigned i = lane; i < record_batch; i += warp_size) put(at<arena_index>(batch)[1 + i], at_hand[kept + i]);
+        const unsigned kept = static_cast<unsigned>(have) - node_batch;
+        for (unsigned i = lane; i < node_batch; i += warp_size) store_relaxed(at<arena_index>(batch)[1 + i], cached[kept + i]);
         fence();
         __syncwarp();
         if (lane == 0) {
-            push_free(control.free_batches, batch);
-            warp.free_records = static_cast<int>(kept);
+            push_free(control.node_depot, batch);
+            warp.free_nodes = static_cast<int>(kept);
         }
     }
     __syncwarp();
@@ -242,9 +242,9 @@ __device__ __noinline__ inline void exchange_records() {
 }  // namespace hot
 
 /// All lanes together, before blocks run: enough records that each of 32 blocks finds one at hand, and not too many.
-__device__ inline void balance_records() {
-    const int have = this_warp().free_records;
-    if (have < static_cast<int>(warp_size) || have > static_cast<int>(records_kept - 8 * warp_size)) exchange_records();
+__device__ inline void balance_node_cache() {
+    const int have = this_warp().free_nodes;
+    if (have < static_cast<int>(warp_size) || have > static_cast<int>(node_cache_capacity - 8 * warp_size)) exchange_with_depot();
 }
 
 }  // namespace queue

@@ -1,7 +1,7 @@
 // Queue engine: streams and events of device code. A stream is a list of grids of which one runs; an event is a mark in it.
 #pragma once
 
-#include "grid.cuh"
+#include "grid_node.cuh"
 
 #if defined(__CUDACC__)
 
@@ -39,39 +39,39 @@ static_assert(sizeof(stream_node) <= unit_bytes << stream_node_class);
 
 __device__ inline void drop_event(arena_index event) {
     event_state* state = at<event_state>(event);
-    const unsigned users = look(state->users) - 1;
-    put(state->users, users);
+    const unsigned users = load_relaxed(state->users) - 1;
+    store_relaxed(state->users, users);
     if (users == 0) release(event, 0);
 }
 
 /// Under the lock: does what is next in the stream until a grid runs, an event is missing or nothing is left.
 __device__ inline void advance_locked(arena_index stream) {
-    put(at<stream_state>(stream)->next_waiting, 0u);
+    store_relaxed(at<stream_state>(stream)->next_waiting, 0u);
     while (stream != 0) {  // this one, then those that an event of it sets free
         stream_state* state = at<stream_state>(stream);
-        arena_index following = look(state->next_waiting);
-        put(state->busy, 0u);
-        while (look(state->busy) == 0 && look(state->first) != 0) {
-            const arena_index place = look(state->first);
+        arena_index following = load_relaxed(state->next_waiting);
+        store_relaxed(state->busy, 0u);
+        while (load_relaxed(state->busy) == 0 && load_relaxed(state->first) != 0) {
+            const arena_index place = load_relaxed(state->first);
             stream_node* node = at<stream_node>(place);
-            put(state->first, look(node->next));
-            if (look(node->next) == 0) put(state->last, 0u);
-            const arena_index event = look(node->event);
-            switch (look(node->action)) {
+            store_relaxed(state->first, load_relaxed(node->next));
+            if (load_relaxed(node->next) == 0) store_relaxed(state->last, 0u);
+            const arena_index event = load_relaxed(node->event);
+            switch (load_relaxed(node->action)) {
                 case stream_node::run_grid: {
-                    put(state->busy, 1u);
+                    store_relaxed(state->busy, 1u);
                     wide_task task;
                     copy_fresh_task(task, node->task);
                     if (!push_wide(task)) stop_run(no_memory);
                     break;
                 }
                 case stream_node::record_event: {
-                    put(at<event_state>(event)->complete, 1u);
-                    arena_index waiting = look(at<event_state>(event)->waiting);
-                    put(at<event_state>(event)->waiting, 0u);
+                    store_relaxed(at<event_state>(event)->complete, 1u);
+                    arena_index waiting = load_relaxed(at<event_state>(event)->waiting);
+                    store_relaxed(at<event_state>(event)->waiting, 0u);
                     while (waiting != 0) {  // put them before what follows anyway
-                        const arena_index next = look(at<stream_state>(waiting)->next_waiting);
-                        put(at<stream_state>(waiting)->next_waiting, following);
+                        const arena_index next = load_relaxed(at<stream_state>(waiting)->next_waiting);
+                        store_relaxed(at<stream_state>(waiting)->next_waiting, following);
                         following = waiting;
                         waiting = next;
                         drop_event(event);
@@ -81,18 +81,18 @@ __device__ inline void advance_locked(arena_index stream) {
                 }
                 default: {
                     event_state* waited_for = at<event_state>(event);
-                    if (look(waited_for->complete) != 0) {
+                    if (load_relaxed(waited_for->complete) != 0) {
                         drop_event(event);
                     } else {
-                        put(state->busy, 1u);
-                        put(state->next_waiting, look(waited_for->waiting));
-                        put(waited_for->waiting, stream);
+                        store_relaxed(state->busy, 1u);
+                        store_relaxed(state->next_waiting, load_relaxed(waited_for->waiting));
+                        store_relaxed(waited_for->waiting, stream);
                     }
                 }
             }
             release(place, stream_node_class);
         }
-        if (look(state->busy) == 0 && look(state->open) == 0) release(stream, 0);
+        if (load_relaxed(state->busy) == 0 && load_relaxed(state->open) == 0) release(stream, 0);
         stream = following;
     }
 }
@@ -114,15 +114,15 @@ __device__ __noinline__ inline arena_index open_stream() {
 __device__ __noinline__ inline void close_stream(arena_index stream) {
     with_lock(engine().control->stream_lock, [&] {
         stream_state* state = at<stream_state>(stream);
-        put(state->open, 0u);
-        if (look(state->busy) == 0 && look(state->first) == 0) release(stream, 0);
+        store_relaxed(state->open, 0u);
+        if (load_relaxed(state->busy) == 0 && load_relaxed(state->first) == 0) release(stream, 0);
     });
 }
 
 /// Gives the stream something to do after all that it was given before. `event` has one user more by it. False: no memory.
 __device__ __noinline__ inline bool give_to_stream(arena_index stream, stream_node::action_type action, arena_index event,
                                                    const wide_task* task) {
-    count_withheld_children();
+    add_withheld_children();
     const arena_index place = allocate(stream_node_class);
     if (place == 0) return false;
     stream_node* node = at<stream_node>(place);
@@ -131,12 +131,12 @@ __device__ __noinline__ inline bool give_to_stream(arena_index stream, stream_no
     node->event = event;
     if (task != nullptr) copy_task(node->task, *task);
     with_lock(engine().control->stream_lock, [&] {
-        if (event != 0) put(at<event_state>(event)->users, look(at<event_state>(event)->users) + 1);
+        if (event != 0) store_relaxed(at<event_state>(event)->users, load_relaxed(at<event_state>(event)->users) + 1);
         stream_state* state = at<stream_state>(stream);
-        const arena_index last = look(state->last);
-        put(last != 0 ? at<stream_node>(last)->next : state->first, place);
-        put(state->last, place);
-        if (look(state->busy) == 0) advance_locked(stream);
+        const arena_index last = load_relaxed(state->last);
+        store_relaxed(last != 0 ? at<stream_node>(last)->next : state->first, place);
+        store_relaxed(state->last, place);
+        if (load_relaxed(state->busy) == 0) advance_locked(stream);
     });
     return true;
 }

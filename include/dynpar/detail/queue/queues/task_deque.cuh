@@ -1,7 +1,7 @@
 // Queue engine: the stacks that a warp works from, and the list of block tasks that the warps of a worker block share.
 #pragma once
 
-#include "arena.cuh"
+#include "../memory/arena.cuh"
 
 #if defined(__CUDACC__)
 
@@ -14,31 +14,31 @@ namespace queue {
 // __syncwarp.
 
 template <class Task>
-struct own_stack;
+struct own_deque;
 
 template <>
-struct own_stack<lane_task> {
-    static constexpr std::uint32_t capacity = lane_stack_capacity;
-    static __device__ lane_task* slots() { return engine().lane_stacks + static_cast<std::size_t>(worker_rank()) * capacity; }
-    static __device__ std::uint32_t& bottom() { return this_warp().lane_bottom; }
-    static __device__ std::uint32_t& top() { return this_warp().lane_top; }
+struct own_deque<lane_task> {
+    static constexpr std::uint32_t capacity = lane_deque_capacity;
+    static __device__ lane_task* slots() { return engine().lane_deques + static_cast<std::size_t>(worker_rank()) * capacity; }
+    static __device__ std::uint32_t& steal_end() { return this_warp().lane_steal_end; }
+    static __device__ std::uint32_t& owner_end() { return this_warp().lane_owner_end; }
     static __device__ std::uint32_t& base() { return this_warp().lane_base; }
     static __device__ arena_index& spilled() { return this_warp().spilled_lanes; }
 };
 
 template <>
-struct own_stack<wide_task> {
-    static constexpr std::uint32_t capacity = wide_stack_capacity;
-    static __device__ wide_task* slots() { return engine().wide_stacks + static_cast<std::size_t>(worker_rank()) * capacity; }
-    static __device__ std::uint32_t& bottom() { return this_warp().wide_bottom; }
-    static __device__ std::uint32_t& top() { return this_warp().wide_top; }
+struct own_deque<wide_task> {
+    static constexpr std::uint32_t capacity = wide_deque_capacity;
+    static __device__ wide_task* slots() { return engine().wide_deques + static_cast<std::size_t>(worker_rank()) * capacity; }
+    static __device__ std::uint32_t& steal_end() { return this_warp().wide_steal_end; }
+    static __device__ std::uint32_t& owner_end() { return this_warp().wide_owner_end; }
     static __device__ std::uint32_t& base() { return this_warp().wide_base; }
     static __device__ arena_index& spilled() { return this_warp().spilled_wides; }
 };
 
 template <class Task>
 __device__ inline Task& slot(std::uint32_t place) {
-    return own_stack<Task>::slots()[place % own_stack<Task>::capacity];
+    return own_deque<Task>::slots()[place % own_deque<Task>::capacity];
 }
 
 /// 16 bytes at a time, all that is copied here is so aligned: what the memory system likes best.
@@ -105,9 +105,9 @@ __device__ inline void with_block_lock_as_warp(unsigned& lock, Critical critical
 /// A place on the top of the stack, to be filled at once; null if it is full.
 template <class Task>
 __device__ inline Task* reserve() {
-    const std::uint32_t place = atomicAdd(&own_stack<Task>::top(), 1u);
-    if (place - own_stack<Task>::bottom() < own_stack<Task>::capacity) return &slot<Task>(place);
-    atomicSub(&own_stack<Task>::top(), 1u);
+    const std::uint32_t place = atomicAdd(&own_deque<Task>::owner_end(), 1u);
+    if (place - own_deque<Task>::steal_end() < own_deque<Task>::capacity) return &slot<Task>(place);
+    atomicSub(&own_deque<Task>::owner_end(), 1u);
     return nullptr;
 }
 
@@ -121,33 +121,33 @@ __device__ inline bool push(const Task& task) {
 
 // ---- Spilling: chunks of tasks in the arena, chained
 
-struct alignas(64) chunk_header {
+struct alignas(64) segment_header {
     arena_index next;
     std::uint32_t count;
 };
 // Of a chunk, which must fit on an empty stack: 16 KiB, less only in tests with small stacks.
-#if !defined(DYNPAR_QUEUE_CHUNK_CLASS)
-#define DYNPAR_QUEUE_CHUNK_CLASS 8
+#if !defined(DYNPAR_QUEUE_SEGMENT_CLASS)
+#define DYNPAR_QUEUE_SEGMENT_CLASS 8
 #endif
-inline constexpr unsigned chunk_class = DYNPAR_QUEUE_CHUNK_CLASS;
+inline constexpr unsigned segment_class = DYNPAR_QUEUE_SEGMENT_CLASS;
 template <class Task>
-inline constexpr std::uint32_t chunk_tasks = ((unit_bytes << chunk_class) - sizeof(chunk_header)) / sizeof(Task);
+inline constexpr std::uint32_t segment_tasks = ((unit_bytes << segment_class) - sizeof(segment_header)) / sizeof(Task);
 template <class Task>
-__device__ inline Task* tasks_of(chunk_header* chunk) {
-    return reinterpret_cast<Task*>(chunk + 1);
+__device__ inline Task* tasks_of(segment_header* segment) {
+    return reinterpret_cast<Task*>(segment + 1);
 }
 
 /// Under a lock: puts a task into the chunk at the head of a chain. False if there is no memory.
 template <class Task>
-__device__ inline bool push_to_chunk(arena_index& head, const Task& task) {
-    if (head == 0 || at<chunk_header>(head)->count == chunk_tasks<Task>) {
-        const arena_index fresh = allocate(chunk_class);
+__device__ inline bool push_to_segment(arena_index& head, const Task& task) {
+    if (head == 0 || at<segment_header>(head)->count == segment_tasks<Task>) {
+        const arena_index fresh = allocate(segment_class);
         if (fresh == 0) return false;
-        *at<chunk_header>(fresh) = chunk_header{head, 0};
+        *at<segment_header>(fresh) = segment_header{head, 0};
         head = fresh;
     }
-    chunk_header* chunk = at<chunk_header>(head);
-    copy_task(tasks_of<Task>(chunk)[chunk->count++], task);
+    segment_header* segment = at<segment_header>(head);
+    copy_task(tasks_of<Task>(segment)[segment->count++], task);
     return true;
 }
 
@@ -156,7 +156,7 @@ __device__ inline bool push_to_chunk(arena_index& head, const Task& task) {
 template <class Task>
 __device__ __noinline__ bool push_spilled(Task task) {
     bool there_was_room = true;
-    with_block_lock(this_warp().lock, [&] { there_was_room = push_to_chunk(own_stack<Task>::spilled(), task); });
+    with_block_lock(this_warp().lock, [&] { there_was_room = push_to_segment(own_deque<Task>::spilled(), task); });
     return there_was_room;
 }
 
@@ -164,23 +164,23 @@ __device__ __noinline__ bool push_spilled(Task task) {
 /// next launches fail.
 template <class Task>
 __device__ __noinline__ void spill() {
-    using stack = own_stack<Task>;
+    using deque = own_deque<Task>;
     const unsigned lane = lane_rank();
     arena_index fresh = 0;
-    const std::uint32_t count = min(chunk_tasks<Task>, stack::capacity / 2);
-    if (lane == 0) fresh = allocate(chunk_class);
+    const std::uint32_t count = min(segment_tasks<Task>, deque::capacity / 2);
+    if (lane == 0) fresh = allocate(segment_class);
     fresh = __shfl_sync(all_lanes, fresh, 0);
     if (fresh == 0) return;
-    chunk_header* chunk = at<chunk_header>(fresh);
+    segment_header* segment = at<segment_header>(fresh);
     for (std::uint32_t i = lane; i < count; i += warp_size) {
-        copy_task(tasks_of<Task>(chunk)[i], slot<Task>(stack::bottom() + i));
+        copy_task(tasks_of<Task>(segment)[i], slot<Task>(deque::steal_end() + i));
     }
     __syncwarp();
     if (lane == 0) {
-        *chunk = chunk_header{stack::spilled(), count};
-        stack::spilled() = fresh;
-        stack::bottom() += count;
-        if (static_cast<std::int32_t>(stack::base() - stack::bottom()) < 0) stack::base() = stack::bottom();
+        *segment = segment_header{deque::spilled(), count};
+        deque::spilled() = fresh;
+        deque::steal_end() += count;
+        if (static_cast<std::int32_t>(deque::base() - deque::steal_end()) < 0) deque::base() = deque::steal_end();
     }
     __syncwarp();
 }
@@ -188,20 +188,20 @@ __device__ __noinline__ void spill() {
 /// All lanes together: brings the chunk that was spilled last back. False if there is none.
 template <class Task>
 __device__ __noinline__ bool unspill() {
-    using stack = own_stack<Task>;
-    const arena_index head = stack::spilled();
+    using deque = own_deque<Task>;
+    const arena_index head = deque::spilled();
     if (head == 0) return false;
     const unsigned lane = lane_rank();
-    chunk_header* chunk = at<chunk_header>(head);
-    const std::uint32_t count = chunk->count;
-    const std::uint32_t top = stack::top();
-    if (count > stack::capacity - (top - stack::bottom())) return false;
-    for (std::uint32_t i = lane; i < count; i += warp_size) copy_task(slot<Task>(top + i), tasks_of<Task>(chunk)[i]);
+    segment_header* segment = at<segment_header>(head);
+    const std::uint32_t count = segment->count;
+    const std::uint32_t owner_end = deque::owner_end();
+    if (count > deque::capacity - (owner_end - deque::steal_end())) return false;
+    for (std::uint32_t i = lane; i < count; i += warp_size) copy_task(slot<Task>(owner_end + i), tasks_of<Task>(segment)[i]);
     __syncwarp();
     if (lane == 0) {
-        stack::spilled() = chunk->next;
-        stack::top() = top + count;
-        release(head, chunk_class);
+        deque::spilled() = segment->next;
+        deque::owner_end() = owner_end + count;
+        release(head, segment_class);
     }
     __syncwarp();
     return true;
@@ -217,26 +217,26 @@ __device__ inline bool is_deeper(const Task& task, int depth) {
 /// full, one of them changes places with its top. False if there are none.
 template <class Task>
 __device__ __noinline__ bool unspill_deeper(int deeper_than) {
-    using stack = own_stack<Task>;
+    using deque = own_deque<Task>;
     const unsigned lane = lane_rank();
     const unsigned lanes_before = (1u << lane) - 1;
     arena_index before = 0;
-    for (arena_index place = stack::spilled(); place != 0;) {
-        chunk_header* const chunk = at<chunk_header>(place);
-        const std::uint32_t count = chunk->count;
-        const arena_index next = chunk->next;
-        const std::uint32_t top = stack::top();
-        const std::uint32_t room = stack::capacity - (top - stack::bottom());
+    for (arena_index place = deque::spilled(); place != 0;) {
+        segment_header* const segment = at<segment_header>(place);
+        const std::uint32_t count = segment->count;
+        const arena_index next = segment->next;
+        const std::uint32_t owner_end = deque::owner_end();
+        const std::uint32_t room = deque::capacity - (owner_end - deque::steal_end());
         std::uint32_t moved = 0, kept = 0;
         for (std::uint32_t first = 0; first < count; first += warp_size) {
             const bool there = first + lane < count;
             Task task;
-            if (there) copy_task(task, tasks_of<Task>(chunk)[first + lane]);
+            if (there) copy_task(task, tasks_of<Task>(segment)[first + lane]);
             const unsigned deeper = __ballot_sync(all_lanes, there && is_deeper(task, deeper_than));
             if (deeper != 0 && room == 0) {
                 if (lane == static_cast<unsigned>(__ffs(static_cast<int>(deeper))) - 1) {
-                    copy_task(tasks_of<Task>(chunk)[first + lane], slot<Task>(top - 1));
-                    copy_task(slot<Task>(top - 1), task);
+                    copy_task(tasks_of<Task>(segment)[first + lane], slot<Task>(owner_end - 1));
+                    copy_task(slot<Task>(owner_end - 1), task);
                 }
                 __syncwarp();
                 return true;
@@ -244,19 +244,19 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
             const std::uint32_t number = moved + static_cast<unsigned>(__popc(deeper & lanes_before));
             const bool moves = (deeper >> lane & 1) != 0 && number < room;
             const unsigned staying = __ballot_sync(all_lanes, there && !moves);  // all have read before any writes
-            if (moves) copy_task(slot<Task>(top + number), task);
-            if (there && !moves) copy_task(tasks_of<Task>(chunk)[kept + static_cast<unsigned>(__popc(staying & lanes_before))], task);
+            if (moves) copy_task(slot<Task>(owner_end + number), task);
+            if (there && !moves) copy_task(tasks_of<Task>(segment)[kept + static_cast<unsigned>(__popc(staying & lanes_before))], task);
             kept += static_cast<unsigned>(__popc(staying));
             moved = first + warp_size < count ? first + warp_size - kept : count - kept;
             __syncwarp();
         }
         if (moved != 0) {
             if (lane == 0) {
-                stack::top() = top + moved;
-                chunk->count = kept;
+                deque::owner_end() = owner_end + moved;
+                segment->count = kept;
                 if (kept == 0) {
-                    (before == 0 ? stack::spilled() : at<chunk_header>(before)->next) = next;
-                    release(place, chunk_class);
+                    (before == 0 ? deque::spilled() : at<segment_header>(before)->next) = next;
+                    release(place, segment_class);
                 }
             }
             __syncwarp();
@@ -271,23 +271,23 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
 // ---- Block tasks: too wide for a warp, so all warps of the worker block take them from one stack, under its lock
 
 __device__ inline wide_task& block_task_slot(std::uint32_t place) {
-    return engine().block_stacks[static_cast<std::size_t>(blockIdx.x) * block_stack_capacity + place % block_stack_capacity];
+    return engine().block_deques[static_cast<std::size_t>(blockIdx.x) * block_deque_capacity + place % block_deque_capacity];
 }
 
 /// Without the lock: whether there is something to look for under it.
-__device__ inline std::uint32_t block_tasks_on_stack() {
+__device__ inline std::uint32_t block_tasks_on_deque() {
     gang_state& gang = this_block().gang;
-    return look_in_block(gang.top) - look_in_block(gang.bottom);
+    return load_relaxed_in_block(gang.owner_end) - load_relaxed_in_block(gang.steal_end);
 }
-__device__ inline bool has_block_tasks() { return block_tasks_on_stack() != 0 || look_in_block(this_block().gang.spilled) != 0; }
+__device__ inline bool has_block_tasks() { return block_tasks_on_deque() != 0 || load_relaxed_in_block(this_block().gang.spilled) != 0; }
 
 /// Under the lock. False if the stack is full.
-__device__ inline bool push_block_task_on_stack(const wide_task& task) {
+__device__ inline bool push_on_block_deque(const wide_task& task) {
     gang_state& gang = this_block().gang;
-    const std::uint32_t top = look_in_block(gang.top);
-    if (top - look_in_block(gang.bottom) >= block_stack_capacity) return false;
-    copy_task(block_task_slot(top), task);
-    put_in_block(gang.top, top + 1);
+    const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
+    if (owner_end - load_relaxed_in_block(gang.steal_end) >= block_deque_capacity) return false;
+    copy_task(block_task_slot(owner_end), task);
+    store_relaxed_in_block(gang.owner_end, owner_end + 1);
     return true;
 }
 
@@ -297,10 +297,10 @@ __device__ inline wide_task* reserve_block_task() {
     gang_state& gang = this_block().gang;
     wide_task* place = nullptr;
     with_block_lock(gang.lock, [&] {
-        const std::uint32_t top = look_in_block(gang.top);
-        if (top - look_in_block(gang.bottom) < block_stack_capacity) {
-            place = &block_task_slot(top);
-            put_in_block(gang.top, top + 1);
+        const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
+        if (owner_end - load_relaxed_in_block(gang.steal_end) < block_deque_capacity) {
+            place = &block_task_slot(owner_end);
+            store_relaxed_in_block(gang.owner_end, owner_end + 1);
         }
     });
     return place;
@@ -309,25 +309,25 @@ __device__ inline wide_task* reserve_block_task() {
 /// Under the lock. False if there is no memory.
 __device__ inline bool push_block_task(const wide_task& task) {
     gang_state& gang = this_block().gang;
-    if (push_block_task_on_stack(task)) return true;
-    arena_index head = look_in_block(gang.spilled);
-    const bool pushed = push_to_chunk(head, task);
-    put_in_block(gang.spilled, head);
+    if (push_on_block_deque(task)) return true;
+    arena_index head = load_relaxed_in_block(gang.spilled);
+    const bool pushed = push_to_segment(head, task);
+    store_relaxed_in_block(gang.spilled, head);
     return pushed;
 }
 
 /// Under the lock: takes one block of the youngest task that is deeper than that. False if there is none.
 __device__ inline bool take_block_task(int deeper_than, wide_task& task) {
     gang_state& gang = this_block().gang;
-    const std::uint32_t bottom = look_in_block(gang.bottom);
-    const std::uint32_t top = look_in_block(gang.top);
-    for (std::uint32_t place = top; place != bottom;) {
+    const std::uint32_t steal_end = load_relaxed_in_block(gang.steal_end);
+    const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
+    for (std::uint32_t place = owner_end; place != steal_end;) {
         wide_task& found = block_task_slot(--place);
         if (!is_deeper(found, deeper_than)) continue;
         copy_task(task, found);
         if (task.first + 1 == task.last) {
-            if (place != top - 1) copy_task(found, block_task_slot(top - 1));
-            put_in_block(gang.top, top - 1);
+            if (place != owner_end - 1) copy_task(found, block_task_slot(owner_end - 1));
+            store_relaxed_in_block(gang.owner_end, owner_end - 1);
         } else {
             ++found.first;
             task.last = task.first + 1;
@@ -335,10 +335,10 @@ __device__ inline bool take_block_task(int deeper_than, wide_task& task) {
         return true;
     }
     arena_index before = 0;
-    for (arena_index head = look_in_block(gang.spilled); head != 0; before = head, head = at<chunk_header>(head)->next) {
-        chunk_header* const chunk = at<chunk_header>(head);
-        wide_task* const tasks = tasks_of<wide_task>(chunk);
-        for (std::uint32_t number = chunk->count; number-- != 0;) {
+    for (arena_index head = load_relaxed_in_block(gang.spilled); head != 0; before = head, head = at<segment_header>(head)->next) {
+        segment_header* const segment = at<segment_header>(head);
+        wide_task* const tasks = tasks_of<wide_task>(segment);
+        for (std::uint32_t number = segment->count; number-- != 0;) {
             wide_task& found = tasks[number];
             if (!is_deeper(found, deeper_than)) continue;
             copy_task(task, found);
@@ -347,15 +347,15 @@ __device__ inline bool take_block_task(int deeper_than, wide_task& task) {
                 task.last = task.first + 1;
                 return true;
             }
-            if (number != --chunk->count) copy_task(found, tasks[chunk->count]);
-            if (chunk->count == 0) {
-                const arena_index next = chunk->next;
+            if (number != --segment->count) copy_task(found, tasks[segment->count]);
+            if (segment->count == 0) {
+                const arena_index next = segment->next;
                 if (before == 0) {
-                    put_in_block(gang.spilled, next);
+                    store_relaxed_in_block(gang.spilled, next);
                 } else {
-                    at<chunk_header>(before)->next = next;
+                    at<segment_header>(before)->next = next;
                 }
-                release(head, chunk_class);
+                release(head, segment_class);
             }
             return true;
         }
@@ -366,18 +366,18 @@ __device__ inline bool take_block_task(int deeper_than, wide_task& task) {
 /// All lanes of a warp, under the lock: brings a chunk back that was spilled, where there is room again.
 __device__ inline void unspill_block_tasks() {
     gang_state& gang = this_block().gang;
-    const arena_index head = look_in_block(gang.spilled);
+    const arena_index head = load_relaxed_in_block(gang.spilled);
     if (head == 0) return;
-    chunk_header* chunk = at<chunk_header>(head);
-    const std::uint32_t count = chunk->count;
-    const std::uint32_t top = look_in_block(gang.top);
-    if (count > block_stack_capacity - (top - look_in_block(gang.bottom))) return;
-    for (std::uint32_t i = lane_rank(); i < count; i += warp_size) copy_task(block_task_slot(top + i), tasks_of<wide_task>(chunk)[i]);
+    segment_header* segment = at<segment_header>(head);
+    const std::uint32_t count = segment->count;
+    const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
+    if (count > block_deque_capacity - (owner_end - load_relaxed_in_block(gang.steal_end))) return;
+    for (std::uint32_t i = lane_rank(); i < count; i += warp_size) copy_task(block_task_slot(owner_end + i), tasks_of<wide_task>(segment)[i]);
     __syncwarp();
     if (lane_rank() == 0) {
-        put_in_block(gang.top, top + count);
-        put_in_block(gang.spilled, chunk->next);
-        release(head, chunk_class);
+        store_relaxed_in_block(gang.owner_end, owner_end + count);
+        store_relaxed_in_block(gang.spilled, segment->next);
+        release(head, segment_class);
     }
 }
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <type_traits>
 
-#include "../../dimensions.hpp"
-#include "../../platform.hpp"
-#include "../../shape.hpp"
+#include "../../../dimensions.hpp"
+#include "../../../platform.hpp"
+#include "../../../shape.hpp"
 
 namespace dynpar {
 namespace detail {
@@ -97,7 +97,7 @@ struct alignas(16) wide_task {
     arena_index grid;
     std::uint32_t info;
     block_size size;
-    arena_index details;      // what does not fit in here; 0: one block, one dimension, arguments that fit
+    arena_index descriptor;      // what does not fit in here; 0: one block, one dimension, arguments that fit
     std::uint32_t first;
     std::uint32_t last;
     wide_arguments arguments;
@@ -113,7 +113,7 @@ struct memory_link {
 
 /// What a task has no room for: a grid's shape, the task of all its blocks for whoever takes some, arguments that do not fit in it. Also
 /// what waits in a grid's list of continuations: `link` is its chain.
-struct alignas(64) launch_details {
+struct alignas(64) grid_descriptor {
     memory_link link;
     dimensions blocks;
     dimensions threads;
@@ -123,14 +123,14 @@ struct alignas(64) launch_details {
 
     DYNPAR_FUNCTION void* arguments() { return this + 1; }
 };
-static_assert(sizeof(launch_details) == 128);
+static_assert(sizeof(grid_descriptor) == 128);
 
 /// Fills in details but for the link, the task and its arguments. `threads`: of a block.
-DYNPAR_FUNCTION inline void put_details(launch_details& details, const shape& s, std::uint32_t threads, std::uint32_t trace_id) {
-    details.blocks = s.blocks;
-    details.threads = s.moldable ? dimensions(threads) : s.threads;
-    details.shared_bytes = s.shared_bytes;
-    details.trace_id = trace_id;
+DYNPAR_FUNCTION inline void put_descriptor(grid_descriptor& descriptor, const shape& s, std::uint32_t threads, std::uint32_t trace_id) {
+    descriptor.blocks = s.blocks;
+    descriptor.threads = s.moldable ? dimensions(threads) : s.threads;
+    descriptor.shared_bytes = s.shared_bytes;
+    descriptor.trace_id = trace_id;
 }
 
 /// Who runs a grid of that shape.
@@ -149,7 +149,7 @@ DYNPAR_FUNCTION inline width_choice choose_width(const shape& s, unsigned moldab
 /// The grid that a run begins with, as the host prepares it. What only device code knows is not in it yet: where it lies, and its task's
 /// entry, record and arguments.
 struct first_grid {
-    launch_details details;
+    grid_descriptor descriptor;
     dynpar::shape shape;
     std::uint32_t payload_size;
 };

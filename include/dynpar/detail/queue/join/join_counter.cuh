@@ -1,7 +1,7 @@
 // Queue engine: the join counter. What a grid's record counts, and when a change of it may be withheld.
 #pragma once
 
-#include "stack.cuh"
+#include "../queues/task_deque.cuh"
 
 #if defined(__CUDACC__)
 
@@ -26,27 +26,27 @@ __device__ inline int& counter_of(arena_index grid) { return *at<int>(grid); }
 
 /// Adds to a record's count, behind all that this thread has written and seen others write; what it had been. Who finds that it is zero now
 /// sees all that the others have written: that could be a fence for them alone, but would be a wait of its own for each join.
-__device__ inline int add_to_count(arena_index grid, int change) { return add_acquire_release(counter_of(grid), change); }
+__device__ inline int fetch_add_counter(arena_index grid, int change) { return fetch_add_acq_rel(counter_of(grid), change); }
 
-__device__ __noinline__ inline void count_withheld_children_now() {
+__device__ __noinline__ inline void add_withheld_children_now() {
     warp_state& warp = this_warp();
     // Under a lock: no other lane goes on before they are counted.
     with_block_lock(warp.lock, [&] {
-        const int change = look(warp.deferred);
+        const int change = load_relaxed(warp.batch);
         if (change <= 0) return;
-        add_to_count(warp.deferred_grid, change);
-        put(warp.deferred, 0);
+        fetch_add_counter(warp.batch_of, change);
+        store_relaxed(warp.batch, 0);
     });
 }
 /// A lane by itself: rule 2 above, before others see what this lane is about to show them.
-__device__ inline void count_withheld_children() {
-    if (look(this_warp().deferred) > 0) count_withheld_children_now();
+__device__ inline void add_withheld_children() {
+    if (load_relaxed(this_warp().batch) > 0) add_withheld_children_now();
 }
 
 /// Puts a task where a worker of its width looks for it, on this worker block. False if there is no memory.
 __device__ __noinline__ inline bool push_here(const wide_task& task) {
     if ((task.info & info::width_mask) != info::on_block) return push(task) || push_spilled(task);
-    count_withheld_children();
+    add_withheld_children();
     bool there_was_room = true;
     with_block_lock(this_block().gang.lock, [&] { there_was_room = push_block_task(task); });
     return there_was_room;

@@ -1,7 +1,7 @@
 // Queue engine: how the returns of blocks are counted, at once or later.
 #pragma once
 
-#include "grid.cuh"
+#include "grid_node.cuh"
 
 #if defined(__CUDACC__)
 
@@ -11,47 +11,47 @@ namespace queue {
 
 /// Tells the others what this warp has put off, after its writes: `retire` releases them, those of the other lanes as well. All lanes
 /// together.
-__device__ inline void flush_deferred() {
+__device__ inline void flush_warp_batch() {
     warp_state& warp = this_warp();
-    const bool nothing = warp.deferred == 0;
+    const bool nothing = warp.batch == 0;
     __syncwarp();  // all have read it before one writes it
     if (nothing) return;
     if (lane_rank() == 0) {
-        const int change = warp.deferred;
-        warp.deferred = 0;
-        retire(warp.deferred_grid, change);
+        const int change = warp.batch;
+        warp.batch = 0;
+        add_to_counter(warp.batch_of, change);
     }
     __syncwarp();
 }
 
 /// The same for who is about to take away from a counter by itself: see rule 2 in count.cuh. Returns that are withheld stay so.
-__device__ inline void flush_children() {
-    const bool children = this_warp().deferred > 0;
+__device__ inline void flush_withheld_children() {
+    const bool children = this_warp().batch > 0;
     __syncwarp();  // all have read it before one writes it
-    if (children) flush_deferred();
+    if (children) flush_warp_batch();
 }
 
 /// All lanes together: adds to a record's count, now or later (count.cuh).
-__device__ inline void count_later(arena_index grid, int change) {
+__device__ inline void add_to_warp_batch(arena_index grid, int change) {
     warp_state& warp = this_warp();
-    const bool another = warp.deferred_grid != grid;
+    const bool another = warp.batch_of != grid;
     __syncwarp();
     if (another) {
-        flush_deferred();
-        if (lane_rank() == 0) warp.deferred_grid = grid;
+        flush_warp_batch();
+        if (lane_rank() == 0) warp.batch_of = grid;
         __syncwarp();
     }
-    if (lane_rank() == 0) warp.deferred += change;
+    if (lane_rank() == 0) warp.batch += change;
     __syncwarp();
 }
 
 /// Points children that were launched before their parent had a record of its own to it: those of the tasks from `base` to `top`
 /// that count on the parent's grid and were launched by it. All lanes together.
 template <class Task>
-__device__ inline void point_to_own(std::uint32_t base, std::uint32_t top, arena_index grid, arena_index own) {
+__device__ inline void point_to_own(std::uint32_t base, std::uint32_t owner_end, arena_index grid, arena_index own) {
     // Not unrolled: mostly there are two, and the path that every join takes is to be short.
 #pragma unroll 1
-    for (std::uint32_t place = base + lane_rank(); static_cast<std::int32_t>(top - place) > 0; place += warp_size) {
+    for (std::uint32_t place = base + lane_rank(); static_cast<std::int32_t>(owner_end - place) > 0; place += warp_size) {
         Task& task = slot<Task>(place);
         if (task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
     }
@@ -60,7 +60,7 @@ __device__ inline void point_to_own(std::uint32_t base, std::uint32_t top, arena
 /// The same for block tasks that a block on this worker block has launched. All threads together.
 __device__ inline void point_block_tasks_to_own(arena_index grid, arena_index own) {
     const gang_state& gang = this_block().gang;
-    for (std::uint32_t place = gang.base + threadIdx.x; static_cast<std::int32_t>(gang.top - place) > 0; place += blockDim.x) {
+    for (std::uint32_t place = gang.base + threadIdx.x; static_cast<std::int32_t>(gang.owner_end - place) > 0; place += blockDim.x) {
         wide_task& task = block_task_slot(place);
         if (task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
     }
@@ -68,7 +68,7 @@ __device__ inline void point_block_tasks_to_own(arena_index grid, arena_index ow
 
 /// The same for lane tasks, by the lane that launched them, alone.
 __device__ inline void point_lanes_to_own(arena_index grid, arena_index own) {
-    for (std::uint32_t place = this_warp().lane_base; static_cast<std::int32_t>(this_warp().lane_top - place) > 0; ++place) {
+    for (std::uint32_t place = this_warp().lane_base; static_cast<std::int32_t>(this_warp().lane_owner_end - place) > 0; ++place) {
         lane_task& task = slot<lane_task>(place);
         const bool mine = (task.info >> info::launcher_shift & (warp_size - 1)) == lane_rank();
         if (mine && task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
@@ -88,16 +88,16 @@ __device__ inline count_change settle_lane(arena_index grid, std::uint32_t task_
     if (own == 0) return {launched == 1 ? 0u : grid, launched - 1};
     if ((outcome.launched & block_outcome::accounted) != 0) return {own, launched - 1};
     if (launched != 0) {  // nobody else knows the record before its children run, so no atomic
-        put(at<grid_record>(own)->pending, launched);
+        store_relaxed(at<grid_node>(own)->counter, launched);
         return {0, 0};
     }
-    const record_view view = look_at_record(own);
+    const node_view view = load_node(own);
     if (begin_continuation(own, view)) return {0, 0};
     if (view.parent == 0) {
         end_run();
         return {0, 0};
     }
-    release_record(own, view);
+    release_node(own, view);
     return {view.parent, -1};
 }
 
@@ -106,11 +106,11 @@ __device__ inline void settle_round(bool have, arena_index grid, std::uint32_t t
     const bool late = have && (outcome.launched & block_outcome::late) != 0;
     if (unsigned lates = __ballot_sync(all_lanes, late); lates != 0) {
         const std::uint32_t base = this_warp().lane_base;
-        const std::uint32_t top = this_warp().lane_top;
+        const std::uint32_t owner_end = this_warp().lane_owner_end;
         const arena_index target = late ? outcome.own : 0;
-        for (std::uint32_t first = base; static_cast<std::int32_t>(top - first) > 0; first += warp_size) {
+        for (std::uint32_t first = base; static_cast<std::int32_t>(owner_end - first) > 0; first += warp_size) {
             const std::uint32_t place = first + lane_rank();
-            const bool there = static_cast<std::int32_t>(top - place) > 0;
+            const bool there = static_cast<std::int32_t>(owner_end - place) > 0;
             lane_task& task = slot<lane_task>(place);
             const std::uint32_t launcher = there ? task.info >> info::launcher_shift & (warp_size - 1) : 0;
             const arena_index own = __shfl_sync(all_lanes, target, static_cast<int>(launcher));
@@ -130,22 +130,22 @@ __device__ inline void settle_round(bool have, arena_index grid, std::uint32_t t
         const arena_index first = __shfl_sync(all_lanes, mine.grid, __ffs(static_cast<int>(counting)) - 1);
         if (__all_sync(all_lanes, mine.grid == 0 || mine.grid == first)) {
             const int sum = __reduce_add_sync(all_lanes, mine.grid != 0 ? mine.change : 0);
-            if (sum != 0) count_later(first, sum);
+            if (sum != 0) add_to_warp_batch(first, sum);
             return;
         }
     }
-    flush_children();
+    flush_withheld_children();
     if (joins) mine = settle_lane(grid, task_info, outcome);
-    if (mine.grid != 0) retire(mine.grid, mine.change);
+    if (mine.grid != 0) add_to_counter(mine.grid, mine.change);
     __syncwarp();
 }
 
 /// A lane that has returned while others of its round wait: its children must count before anybody runs them.
 __device__ __noinline__ inline void settle_alone(arena_index grid, std::uint32_t task_info, block_outcome outcome) {
-    count_withheld_children();
+    add_withheld_children();
     if ((outcome.launched & block_outcome::late) != 0) point_lanes_to_own(grid, outcome.own);
     const count_change mine = settle_lane(grid, task_info, outcome);
-    if (mine.grid != 0) retire(mine.grid, mine.change);
+    if (mine.grid != 0) add_to_counter(mine.grid, mine.change);
 }
 
 /// What the return of a block on a warp or a worker block means for the records; by one thread.

@@ -1,10 +1,10 @@
 // Queue engine: the resident grid that is a run, from its first task to the state it leaves for the next run.
 #pragma once
 
-#include "begin.cuh"
+#include "observe/begun_kernels.cuh"
 #include "engine_lock.cuh"
 #include "first_grid.cuh"
-#include "tracing.cuh"
+#include "observe/trace.cuh"
 #include "worker.cuh"
 
 #if defined(__CUDACC__)
@@ -37,7 +37,7 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
         clear(&gang, sizeof(gang));
         if (threadIdx.x == 0) {
             gang.searching = blockDim.x / warp_size;
-            gang.share_lock = 1;  // until it has what it begins with
+            gang.chunk_lock = 1;  // until it has what it begins with
 #if !DYNPAR_NO_TRACE
             if (view.trace != nullptr) begin_trace(first_kernel);
 #endif
@@ -56,22 +56,22 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
 /// Tasks that are left when a run was stopped, of one warp.
 __device__ inline unsigned long long count_abandoned() {
     warp_state& warp = this_warp();
-    unsigned long long left = warp.lane_top - warp.lane_bottom;
-    left += warp.wide_top - warp.wide_bottom;
-    for (arena_index chunk = warp.spilled_lanes; chunk != 0; chunk = at<chunk_header>(chunk)->next) left += at<chunk_header>(chunk)->count;
-    for (arena_index chunk = warp.spilled_wides; chunk != 0; chunk = at<chunk_header>(chunk)->next) left += at<chunk_header>(chunk)->count;
+    unsigned long long left = warp.lane_owner_end - warp.lane_steal_end;
+    left += warp.wide_owner_end - warp.wide_steal_end;
+    for (arena_index segment = warp.spilled_lanes; segment != 0; segment = at<segment_header>(segment)->next) left += at<segment_header>(segment)->count;
+    for (arena_index segment = warp.spilled_wides; segment != 0; segment = at<segment_header>(segment)->next) left += at<segment_header>(segment)->count;
     if (threadIdx.x == 0) {
         gang_state& gang = this_block().gang;
-        left += gang.top - gang.bottom + gang.has_candidate + (board_word(gang.share_left).left() > 0 ? 1 : 0);
-        for (arena_index chunk = gang.spilled; chunk != 0; chunk = at<chunk_header>(chunk)->next) left += at<chunk_header>(chunk)->count;
+        left += gang.owner_end - gang.steal_end + gang.has_candidate + (open_grid_word(gang.chunk_left).left() > 0 ? 1 : 0);
+        for (arena_index segment = gang.spilled; segment != 0; segment = at<segment_header>(segment)->next) left += at<segment_header>(segment)->count;
     }
     return left;
 }
 
 /// Empties a slot of a run that was stopped; how many tasks were in it.
-__device__ inline unsigned take_away_gift(ring_slot& slot) {
-    const bool full = (look(slot.turn) & 1) != 0;
-    const unsigned tasks = full ? look(slot.count) & ~ring_slot::holds_wide : 0;
+__device__ inline unsigned take_away_donation(transfer_cell& slot) {
+    const bool full = (load_relaxed(slot.turn) & 1) != 0;
+    const unsigned tasks = full ? load_relaxed(slot.count) & ~transfer_cell::holds_wide : 0;
     slot.turn = 0;
     return tasks;
 }
@@ -82,45 +82,45 @@ __device__ inline void finish_run() {
     failure_table& failures = *engine().failures;
     run_result& result = *engine().result;
     // Read at one go: loads that wait for each other, and a look at host memory, would take longer than all the rest.
-    const unsigned stop = look(control.stop);
-    const unsigned empty_gifts = look(control.empty_gifts);
-    const unsigned long long failed_calls = look(failures.failed_calls);
+    const unsigned stop = load_relaxed(control.stop);
+    const unsigned empty_donations = load_relaxed(control.empty_donations);
+    const unsigned long long failed_calls = load_relaxed(failures.failed_calls);
     const bool stopped = stop != not_stopped;
-    unsigned long long given[2] = {0, 0};
-    unsigned gifts = 0;
-    const bool slots_may_be_full = stopped || empty_gifts != 0;
-    if (slots_may_be_full) {
-        for (unsigned i = threadIdx.x; i <= engine().ring_mask; i += blockDim.x) {
-            gifts += take_away_gift(engine().warp_slots[i]) + take_away_gift(engine().block_slots[i]);
+    unsigned long long donated[2] = {0, 0};
+    unsigned donations = 0;
+    const bool cells_may_be_full = stopped || empty_donations != 0;
+    if (cells_may_be_full) {
+        for (unsigned i = threadIdx.x; i <= engine().cell_mask; i += blockDim.x) {
+            donations += take_away_donation(engine().warp_cells[i]) + take_away_donation(engine().block_cells[i]);
         }
-        if (gifts != 0) atomicAdd(&control.at_stop.gifts, gifts);
+        if (donations != 0) atomicAdd(&control.at_stop.donations, donations);
         fence();
         __syncthreads();
-        gifts = look(control.at_stop.gifts);
+        donations = load_relaxed(control.at_stop.donations);
     }
     if (threadIdx.x == 0) {
-        unsigned long long abandoned = look(control.abandoned) + gifts;
-        unsigned long long board[board_places];
-        for (unsigned place = 0; place < board_places; ++place) board[place] = look(control.board[place]);
-        const unsigned long long grids = look(control.grids);
-        const unsigned long long taken = min(look(control.arena_taken), engine().arena_units - engine().arena_fresh);
-        const unsigned deepest = look(control.deepest);
-        const unsigned deepest_wait = look(control.deepest_wait);
-        given[0] = look(control.warp_ring.given);
-        given[1] = look(control.block_ring.given);
+        unsigned long long abandoned = load_relaxed(control.abandoned) + donations;
+        unsigned long long open_grids[open_grid_places];
+        for (unsigned place = 0; place < open_grid_places; ++place) open_grids[place] = load_relaxed(control.open_grids[place]);
+        const unsigned long long grids = load_relaxed(control.grids);
+        const unsigned long long taken = min(load_relaxed(control.arena_taken), engine().arena_units - engine().arena_fresh);
+        const unsigned deepest = load_relaxed(control.deepest);
+        const unsigned deepest_wait = load_relaxed(control.deepest_wait);
+        donated[0] = load_relaxed(control.warp_requests.donated);
+        donated[1] = load_relaxed(control.block_requests.donated);
         result.grids = grids;
         result.arena_bytes = (taken + engine().arena_fresh - engine().arena_begin) * unit_bytes;
         result.deepest = deepest;
         result.deepest_wait = deepest_wait;
-        for (unsigned place = 0; stopped && place < board_places; ++place) {
-            if (board_word(board[place]).left() > 0) ++abandoned;
+        for (unsigned place = 0; stopped && place < open_grid_places; ++place) {
+            if (open_grid_word(open_grids[place]).left() > 0) ++abandoned;
         }
         result.abandoned = abandoned;
-        if (stopped) result.at_stop = {look(control.at_stop.searching), look(control.at_stop.running), look(control.at_stop.waits), gifts};
+        if (stopped) result.at_stop = {load_relaxed(control.at_stop.searching), load_relaxed(control.at_stop.running), load_relaxed(control.at_stop.waits), donations};
         result.stopped = stop;
         if (device_trace* const trace = engine().trace; trace != nullptr) {
-            result.traced = look(trace->wanted);
-            result.trace_places = static_cast<unsigned long long>(gridDim.x + look(control.trace_batches)) * trace_batch::size;
+            result.traced = load_relaxed(trace->wanted);
+            result.trace_places = static_cast<unsigned long long>(gridDim.x + load_relaxed(control.trace_batches)) * trace_batch::size;
             trace->wanted = 0;
             trace->streams = 0;
         } else {
@@ -131,7 +131,7 @@ __device__ inline void finish_run() {
     if (failed_calls != 0) {  // so that the next run, or replay, counts its own
         const unsigned* const from = reinterpret_cast<const unsigned*>(&failures);
         unsigned* const to = reinterpret_cast<unsigned*>(&result.failures);
-        for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x) to[i] = look(from[i]);
+        for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x) to[i] = load_relaxed(from[i]);
         __syncthreads();
         for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x) {
             reinterpret_cast<unsigned*>(&failures)[i] = 0;
@@ -150,34 +150,34 @@ __device__ inline void finish_run() {
     if (threadIdx.x != 0) return;
     control.done = 0;
     control.stop = not_stopped;
-    for (unsigned place = 0; place < board_places; ++place) control.board[place] = 0;
+    for (unsigned place = 0; place < open_grid_places; ++place) control.open_grids[place] = 0;
     control.arena_taken = 0;
-    control.free_batches = 0;
+    control.node_depot = 0;
     control.stream_lock = 0;
     control.first_places = 0;
-    control.first_shares = 0;
+    control.first_chunks = 0;
     control.blocks_left = 0;
     control.deepest = 0;
     control.deepest_wait = 0;
     control.grids = 0;
     control.abandoned = 0;
-    if (slots_may_be_full) {
+    if (cells_may_be_full) {
         control.at_stop = {};
-        control.empty_gifts = 0;
+        control.empty_donations = 0;
     }
     control.begun_at = 0;
     control.begun_count = 0;
     control.trace_batches = 0;
-    ring_counters* const rings[2] = {&control.warp_ring, &control.block_ring};
+    request_counters* const all_requests[2] = {&control.warp_requests, &control.block_requests};
 #pragma unroll
     for (unsigned i = 0; i < 2; ++i) {
-        if (slots_may_be_full) given[i] = 0;
-        rings[i]->given = given[i];
-        rings[i]->hungry = 0;
-        rings[i]->tickets = given[i];  // tickets that were never served count as not taken
+        if (cells_may_be_full) donated[i] = 0;
+        all_requests[i]->donated = donated[i];
+        all_requests[i]->open = 0;
+        all_requests[i]->posted = donated[i];  // tickets that were never served count as not taken
     }
     if (engine().replayed) __threadfence_system();  // the host may look at the result before it has seen the grid end
-    put(result.finished, 1u);
+    store_relaxed(result.finished, 1u);
     if (engine().locked) leave_engine(control);
 }
 
@@ -199,11 +199,11 @@ __device__ inline void add_up_counts() {
 
 /// One thread: one worker block less. Behind all that it has written and seen others write; the last one sees all that the others have.
 __device__ inline bool is_last_to_end() {
-    return add_acquire_release(reinterpret_cast<int&>(engine().control->blocks_left), 1) == static_cast<int>(gridDim.x) - 1;
+    return fetch_add_acq_rel(reinterpret_cast<int&>(engine().control->blocks_left), 1) == static_cast<int>(gridDim.x) - 1;
 }
 
 __device__ __noinline__ inline void end_worker_block() {
-    const bool stopped = lane_rank() == 0 && look_in_block(this_block().gang.over) != run_is_complete && run_stopped();
+    const bool stopped = lane_rank() == 0 && load_relaxed_in_block(this_block().gang.over) != run_is_complete && run_stopped();
     if (__syncthreads_or(static_cast<int>(stopped)) != 0) {  // no other warp changes anything any more
         if (lane_rank() == 0) atomicAdd(&engine().control->abandoned, count_abandoned());
         fence();
@@ -240,12 +240,12 @@ __device__ __noinline__ inline void end_worker_block() {
 /// come to run in it: device code that is not relocatable knows no function of another module.
 template <class Kernel, class... Args>
 __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
-    resident_grid(const __grid_constant__ engine_view view, const __grid_constant__ first_grid first,
+    persistent_grid(const __grid_constant__ engine_view view, const __grid_constant__ first_grid first,
                   const __grid_constant__ payload_of<Kernel, Args...> payload) {
-    const unsigned share = is_last_warp() ? number_of_first_share(view, first.details.task) : 0;
+    const unsigned chunk = is_last_warp() ? number_of_first_chunk(view, first.descriptor.task) : 0;
     begin_worker_block(view, kernel_name<Kernel>());
     if (is_last_warp()) {
-        begin_first_grid(word_of_first_details<Kernel, Args...>(first, payload), share, first, &payload, kernel_name<Kernel>());
+        begin_first_grid(word_of_first_descriptor<Kernel, Args...>(first, payload), chunk, first, &payload, kernel_name<Kernel>());
     }
     work();
     end_worker_block();

@@ -1,9 +1,9 @@
 // Queue engine: wait(), of a lane, of a warp and of a worker block: whether the stack has room for it, and until when it lasts.
 #pragma once
 
-#include "completion.cuh"
-#include "deadline.cuh"
-#include "meeting.cuh"
+#include "../join/completion.cuh"
+#include "../deadline.cuh"
+#include "rendezvous.cuh"
 
 #if defined(__CUDACC__)
 
@@ -33,7 +33,7 @@ __device__ bool take_back(unsigned& bits);
 /// complete.
 __device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t depth) {
     __syncwarp();
-    bool done = own != 0 && look(at<grid_record>(own)->pending) == 1;
+    bool done = own != 0 && load_relaxed(at<grid_node>(own)->counter) == 1;
     if (own != 0 && run_stopped()) {
         done = true;
         count_at_stop(&stopped_workers::waits);
@@ -50,13 +50,13 @@ __device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t
 /// For every thread that comes to `wait()`.
 __device__ inline void note_wait(std::uint32_t depth) {
     unsigned& deepest_wait = this_warp().deepest_wait;
-    if (look(deepest_wait) <= depth) atomicMax(&deepest_wait, depth + 1);
+    if (load_relaxed(deepest_wait) <= depth) atomicMax(&deepest_wait, depth + 1);
 }
 
 /// For a lane in `wait()`: returns when its children, all counted in `own`, are complete.
 __device__ __noinline__ inline void wait_for_children(arena_index own, std::uint32_t depth) {
     do {
-        meet(waiting);
+        rendezvous(waiting);
     } while (!wait_in_round(own, depth));
     fence();
 }
@@ -76,7 +76,7 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));
     launched = 0;
     if (lane_rank() == 0 && warp.own == 0 && sum != 0) {
-        ensure_shared_record(warp.own, grid, depth);
+        ensure_shared_node(warp.own, grid, depth);
         if (warp.own == 0) stop_run(no_memory);
     }
     __syncwarp();
@@ -84,18 +84,18 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     __syncwarp();  // all have read it before one returns to its kernel, and launches
     if (own == 0) return wait_outcome::done;
     if (warp.own_accounted < 2) {
-        point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
-        point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
+        point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
+        point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
     }
     fence();
     __syncwarp();
     if (lane_rank() == 0) {
         warp.own_accounted = 2;
-        if (sum != 0) atomicAdd(&at<grid_record>(own)->pending, sum);
+        if (sum != 0) atomicAdd(&at<grid_node>(own)->counter, sum);
     }
     __syncwarp();
     bool stopped = false;
-    while (__shfl_sync(all_lanes, look(at<grid_record>(own)->pending) != 1 && !(stopped = run_stopped()), 0)) {
+    while (__shfl_sync(all_lanes, load_relaxed(at<grid_node>(own)->counter) != 1 && !(stopped = run_stopped()), 0)) {
         if (!nested_step(static_cast<int>(depth), own)) __nanosleep(100);
     }
     if (lane_rank() == 0 && stopped) count_at_stop(&stopped_workers::waits);
@@ -115,29 +115,29 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
         if (waits) atomicMin(&gang.first_waiter, threadIdx.x);
         __syncwarp();
         sync_block();
-        return look_in_block(gang.first_waiter) == threadIdx.x ? wait_outcome::refused_and_first : wait_outcome::refused;
+        return load_relaxed_in_block(gang.first_waiter) == threadIdx.x ? wait_outcome::refused_and_first : wait_outcome::refused;
     }
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     launched = 0;
     if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
     sync_block();
     if (threadIdx.x == 0 && gang.own == 0 && gang.launched != 0) {
-        ensure_shared_record(gang.own, grid, depth);
+        ensure_shared_node(gang.own, grid, depth);
         if (gang.own == 0) stop_run(no_memory);
     }
     sync_block();
     const arena_index own = gang.own;
     if (own != 0) {
         if (gang.own_accounted < 2) {
-            point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
-            point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
+            point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
+            point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
             point_block_tasks_to_own(grid, own);
         }
         fence();
         sync_block();
         if (threadIdx.x == 0) {
             gang.own_accounted = 2;
-            if (gang.launched != 0) atomicAdd(&at<grid_record>(own)->pending, static_cast<int>(gang.launched));
+            if (gang.launched != 0) atomicAdd(&at<grid_node>(own)->counter, static_cast<int>(gang.launched));
             gang.launched = 0;
         }
         sync_block();
@@ -145,20 +145,20 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
         // this one, for a block task or for a task on its stack. So all go together, when none has anything left to do.
         const unsigned others_arrived = gang.arrived;
         sync_block();
-        if (threadIdx.x == 0) put_in_block(gang.arrived, 0u);
+        if (threadIdx.x == 0) store_relaxed_in_block(gang.arrived, 0u);
         sync_block();
         bool complete = false;
         bool stopped = false;
         bool did = true;
         while (true) {
-            complete = complete || __shfl_sync(all_lanes, look(at<grid_record>(own)->pending) == 1 || (stopped = run_stopped()), 0);
+            complete = complete || __shfl_sync(all_lanes, load_relaxed(at<grid_node>(own)->counter) == 1 || (stopped = run_stopped()), 0);
             if (complete) {
                 bool all_arrived = false;
                 if (lane_rank() == 0) {
                     stopped = stopped || run_stopped();
                     atomicOr(&gang.arrived, 1u << threadIdx.x / warp_size);
                     while (true) {
-                        all_arrived = look_in_block(gang.arrived) == all_warps();
+                        all_arrived = load_relaxed_in_block(gang.arrived) == all_warps();
                         if (all_arrived) break;
                         // When the run is to stop nothing new begins: there may always be more.
                         if (!stopped && (did || is_wanted_in_wait(static_cast<int>(depth)))) {
@@ -174,7 +174,7 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
             if (!did && !complete) __nanosleep(100);
         }
         sync_block();
-        if (threadIdx.x == 0) put_in_block(gang.arrived, others_arrived);
+        if (threadIdx.x == 0) store_relaxed_in_block(gang.arrived, others_arrived);
         if (threadIdx.x == 0 && stopped) count_at_stop(&stopped_workers::waits);
         fence();
     }

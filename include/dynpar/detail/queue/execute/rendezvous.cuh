@@ -1,7 +1,7 @@
 // Queue engine: where the threads of a block meet, on a warp or on a worker block.
 #pragma once
 
-#include "state.cuh"
+#include "../memory/state.cuh"
 
 #if defined(__CUDACC__)
 
@@ -12,7 +12,7 @@ namespace queue {
 // A block's threads need not return together, and a warp can go on only when all of them are there. So whoever returns, reaches a barrier
 // or waits comes to one place, one instruction for all.
 
-enum meeting : unsigned { returned, at_barrier, waiting };
+enum arrival : unsigned { returned, at_barrier, waiting };
 
 /// All lanes: as __syncwarp(), and they go on as one. With a constant mask nvcc looks whether they are together already, and if not, what
 /// comes next is done for each part of the warp: kernels return in several.
@@ -22,7 +22,7 @@ __device__ inline void bring_lanes_together() {
 
 inline namespace hot {
 /// Of a warp: why it met. `returned` if all have.
-__device__ __noinline__ inline meeting meet(meeting why) {
+__device__ __noinline__ inline arrival rendezvous(arrival why) {
     bring_lanes_together();
     const unsigned waits = __ballot_sync(all_lanes, why == waiting);
     const unsigned barriers = __ballot_sync(all_lanes, why == at_barrier);
@@ -48,7 +48,7 @@ __device__ __noinline__ inline block_votes vote_of_block(bool first, bool second
     if (second) atomicAdd(&gang.votes[1], 1u);
     __syncwarp();  // threads may come one by one; the block's barrier counts whole warps
     sync_block();
-    const unsigned votes[2] = {look(gang.votes[0]), look(gang.votes[1])};
+    const unsigned votes[2] = {load_relaxed(gang.votes[0]), load_relaxed(gang.votes[1])};
     const block_votes result{votes[0] != warp.votes_seen[0], votes[1] != warp.votes_seen[1]};
     sync_block();
     if (lane_rank() == 0) {
@@ -61,7 +61,7 @@ __device__ __noinline__ inline block_votes vote_of_block(bool first, bool second
 __device__ inline bool any_of_block(bool says) { return vote_of_block(says, false).first; }
 
 /// Of a worker block.
-__device__ __noinline__ inline meeting meet_block(meeting why) {
+__device__ __noinline__ inline arrival block_rendezvous(arrival why) {
     const block_votes votes = vote_of_block(why != returned, why == waiting);
     return votes.second ? waiting : votes.first ? at_barrier : returned;
 }

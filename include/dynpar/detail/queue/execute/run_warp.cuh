@@ -3,11 +3,11 @@
 
 #include <cstddef>
 
-#include "completion.cuh"
+#include "../join/completion.cuh"
 #include "frame.cuh"
-#include "meeting.cuh"
-#include "share.cuh"
-#include "tracing.cuh"
+#include "rendezvous.cuh"
+#include "../balance/block_chunk.cuh"
+#include "../observe/trace.cuh"
 #include "wait.cuh"
 
 #if defined(__CUDACC__)
@@ -23,7 +23,7 @@ __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task
     block_outcome outcome{0, 0};
     if (have) outcome = begin();
     bool settled = false;
-    while (meet(returned) != returned) {
+    while (rendezvous(returned) != returned) {
         if (have && !settled) settle_alone(grid, task_info, outcome);
         settled = true;
         wait_in_round(0, 0);
@@ -36,16 +36,16 @@ __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task
 /// on the way of the others.
 __device__ __noinline__ inline arena_index find_shared_memory_of_warp(unsigned bytes) {
     warp_state& warp = this_warp();
-    const unsigned share = engine().shared_bytes / (blockDim.x / warp_size) / 16 * 16;
-    unsigned char* const mine = kernels_shared_memory() + threadIdx.x / warp_size * share;
+    const unsigned chunk = engine().shared_bytes / (blockDim.x / warp_size) / 16 * 16;
+    unsigned char* const mine = kernels_shared_memory() + threadIdx.x / warp_size * chunk;
     arena_index borrowed = 0;
-    warp.shared_memory = find_shared_memory(bytes, mine, warp.level == 0 ? share : 0, borrowed);
+    warp.shared_memory = find_shared_memory(bytes, mine, warp.level == 0 ? chunk : 0, borrowed);
     return borrowed;
 }
 
 /// A block of a task, which is given in words. `of_share`: its return is counted with those of the worker block's share.
 template <bool Nested>
-__device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool of_share = false) {
+__device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool of_chunk = false) {
     const frame_guard<Nested> frame;
     warp_state& warp = this_warp();
     const wide_task& task = warp.current;
@@ -61,13 +61,13 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
     __syncwarp();
     unsigned launched = 0;
     if (lane_rank() < task.size.threads()) launched = task.entry(rank, true);
-    for (meeting why = meet(returned); why != returned; why = meet(returned)) {
+    for (arrival why = rendezvous(returned); why != returned; why = rendezvous(returned)) {
         if (why == waiting) wait_on_warp(task.grid, task.info & info::depth_mask, launched, false);
     }
     if (task.size.threads() != warp_size) bring_lanes_together();  // those that had no part in it did not come with the others
 #if !DYNPAR_NO_TRACE
     if (is_traced(task.info)) {
-        if (lane_rank() == 0) stamp(task.details, task.info, rank, warp.begun_at);
+        if (lane_rank() == 0) stamp(task.descriptor, task.info, rank, warp.begun_at);
         write_if_many(warp.traced);
     }
 #endif
@@ -77,27 +77,27 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
     const unsigned accounted = warp.own_accounted;
     const arena_index grid = task.grid;
     if (own == 0 && !is_sole_owner(task.info)) {
-        const bool counts_there = of_share && sum == 0;
-        if (sum != 1 && !counts_there) count_later(grid, sum - 1);
-        if (of_share) {
+        const bool counts_there = of_chunk && sum == 0;
+        if (sum != 1 && !counts_there) add_to_warp_batch(grid, sum - 1);
+        if (of_chunk) {
             __syncwarp();
             if (lane_rank() == 0) {
                 if (counts_there) begin_search();  // before a grid goes on, and its blocks are shared out
-                return_to_share(counts_there);
+                return_to_chunk(counts_there);
             }
             __syncwarp();
         }
     } else {
         if (own != 0 && accounted < 2) {
-            point_to_own<lane_task>(warp.lane_base, warp.lane_top, grid, own);
-            point_to_own<wide_task>(warp.wide_base, warp.wide_top, grid, own);
+            point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
+            point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
         }
         __syncwarp();
-        flush_children();
+        flush_withheld_children();
         if (lane_rank() == 0) {
-            if (of_share) return_to_share(false);  // first: what is out must not be of a grid that is complete
+            if (of_chunk) return_to_chunk(false);  // first: what is out must not be of a grid that is complete
             const count_change mine = settle_wide(grid, task.info, own, accounted, sum);
-            if (mine.grid != 0) retire(mine.grid, mine.change);
+            if (mine.grid != 0) add_to_counter(mine.grid, mine.change);
         }
         __syncwarp();
     }
@@ -112,11 +112,11 @@ __device__ inline void run_lanes(std::uint32_t available) {
     const std::uint32_t count = min(available, warp_size);
     const bool have = lane < count;
     lane_task task{};
-    if (have) copy_task(task, slot<lane_task>(warp.lane_top - 1 - lane));
+    if (have) copy_task(task, slot<lane_task>(warp.lane_owner_end - 1 - lane));
     const unsigned deepest = __reduce_max_sync(all_lanes, task.info & info::depth_mask);
     __syncwarp();
     if (lane == 0) {
-        warp.lane_top -= count;
+        warp.lane_owner_end -= count;
         warp.grids += count;
         warp.deepest = max(warp.deepest, deepest);
     }
@@ -140,14 +140,14 @@ __device__ inline void run_wide_on_lanes(bool have, const wide_task& task, std::
         if (!is_traced(task.info)) return entry(task, rank);
         const unsigned long long begun = device_nanoseconds();
         const block_outcome outcome = entry(task, rank);
-        stamp(task.details, task.info, rank, begun);
+        stamp(task.descriptor, task.info, rank, begun);
         return outcome;
     });
 }
 
 /// The wide tasks on the top of the stack that lanes run.
 template <bool Nested>
-__device__ __noinline__ void run_wide_top_on_lanes(std::uint32_t available_tasks, std::uint32_t first, std::uint32_t last) {
+__device__ __noinline__ void run_newest_wide_on_lanes(std::uint32_t available_tasks, std::uint32_t first, std::uint32_t last) {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     wide_task task;
@@ -157,22 +157,22 @@ __device__ __noinline__ void run_wide_top_on_lanes(std::uint32_t available_tasks
         // Grids of one block each: as many as lie on top of each other.
         bool alike = lane < available_tasks;
         if (alike) {
-            copy_task(task, slot<wide_task>(warp.wide_top - 1 - lane));
+            copy_task(task, slot<wide_task>(warp.wide_owner_end - 1 - lane));
             alike = (task.info & info::width_mask) == info::on_lane && task.first + 1 == task.last;
         }
         const unsigned others = ~__ballot_sync(all_lanes, alike);
         count = others == 0 ? warp_size : static_cast<unsigned>(__ffs(static_cast<int>(others))) - 1;
         rank = task.first;
         __syncwarp();
-        if (lane == 0) warp.wide_top -= count;
+        if (lane == 0) warp.wide_owner_end -= count;
     } else {
-        copy_task(task, slot<wide_task>(warp.wide_top - 1));
+        copy_task(task, slot<wide_task>(warp.wide_owner_end - 1));
         __syncwarp();
         if (lane == 0) {
             if (first + count == last) {
-                --warp.wide_top;
+                --warp.wide_owner_end;
             } else {
-                slot<wide_task>(warp.wide_top - 1).first = first + count;
+                slot<wide_task>(warp.wide_owner_end - 1).first = first + count;
             }
         }
     }
@@ -196,7 +196,7 @@ __device__ __noinline__ inline void push_claimed(const claimed_blocks& claimed) 
     task.last = claimed.first + claimed.count;
     if (lane_rank() == 0) {
         if (!push_here(task)) stop_run(no_memory);
-        if (claimed.counted) take_out_of_share(claimed.count);
+        if (claimed.counted) take_out_of_chunk(claimed.count);
     }
     __syncwarp();
 }
@@ -209,13 +209,13 @@ __device__ __noinline__ void run_claimed_on_lanes(const claimed_blocks& claimed)
 
 __device__ inline bool has_no_tasks() {
     const warp_state& warp = this_warp();
-    return warp.lane_top == warp.lane_bottom && warp.wide_top == warp.wide_bottom;
+    return warp.lane_owner_end == warp.lane_steal_end && warp.wide_owner_end == warp.wide_steal_end;
 }
 
 /// All lanes of a warp that has run all it had: if it will find nothing more at hand, somebody may be waiting for its last block's grid.
 __device__ inline void flush_if_nothing_is_left() {
-    const bool flushes = this_warp().deferred != 0 && look_at_share().left() <= 0 && board_is_empty();
-    if (__shfl_sync(all_lanes, flushes, 0)) flush_deferred();
+    const bool flushes = this_warp().batch != 0 && load_chunk().left() <= 0 && no_open_grids();
+    if (__shfl_sync(all_lanes, flushes, 0)) flush_warp_batch();
 }
 
 inline namespace hot {
@@ -227,28 +227,28 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     for (unsigned in_a_row = 1;; ++in_a_row) {
-        wide_task& top = slot<wide_task>(warp.wide_top - 1);
+        wide_task& newest = slot<wide_task>(warp.wide_owner_end - 1);
         std::uint32_t word = 0;
-        if (lane < task_words) word = word_of(top, lane);
+        if (lane < task_words) word = word_of(newest, lane);
         const std::uint32_t first = field_of_words<offsetof(wide_task, first)>(word);
         const std::uint32_t last = field_of_words<offsetof(wide_task, last)>(word);
         __syncwarp();
         if ((field_of_words<offsetof(wide_task, info)>(word) & info::width_mask) != info::on_warp) {
-            run_wide_top_on_lanes<Nested>(available_tasks, first, last);
+            run_newest_wide_on_lanes<Nested>(available_tasks, first, last);
             return;
         }
         if (lane == 0) {
             if (first + 1 == last) {
-                --warp.wide_top;
+                --warp.wide_owner_end;
             } else {
-                top.first = first + 1;
+                newest.first = first + 1;
             }
         }
         __syncwarp();
         run_on_warp<Nested>(word, first);
         if (Nested || !has_no_tasks()) return;
         flush_if_nothing_is_left();
-        available_tasks = warp.wide_top - warp.wide_bottom;
+        available_tasks = warp.wide_owner_end - warp.wide_steal_end;
         if (available_tasks == 0 || in_a_row == most_in_a_row) return;
     }
 }
@@ -257,7 +257,7 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
 /// The first block of a grid that has just gone on from this warp.
 __device__ inline claimed_blocks take_kept() {
     warp_state& warp = this_warp();
-    wide_task& task = at<launch_details>(warp.kept)->task;
+    wide_task& task = at<grid_descriptor>(warp.kept)->task;
     std::uint32_t word = 0;
     if (lane_rank() < task_words) word = load_fresh(&word_of(task, lane_rank()));
     __syncwarp();
@@ -267,7 +267,7 @@ __device__ inline claimed_blocks take_kept() {
 
 /// Runs blocks that one lane has taken of the worker block's share, and more of it. True when there is none left, false when there is
 /// something else to do. A function by itself: it has next to nothing to keep while a kernel runs.
-__device__ __noinline__ inline bool run_of_share(warp_claim claim) {
+__device__ __noinline__ inline bool run_of_chunk(warp_claim claim) {
     const warp_state& warp = this_warp();
     while (true) {
         claimed_blocks claimed;
@@ -291,10 +291,10 @@ __device__ __noinline__ inline bool run_of_share(warp_claim claim) {
         }
         if (warp.kept != 0) continue;
         if (has_no_tasks()) flush_if_nothing_is_left();
-        const bool nothing_else = has_no_tasks() && look_in_block(this_block().gang.has_candidate) == 0 &&
-                                  look_in_block(this_block().gang.over) == not_over;
+        const bool nothing_else = has_no_tasks() && load_relaxed_in_block(this_block().gang.has_candidate) == 0 &&
+                                  load_relaxed_in_block(this_block().gang.over) == not_over;
         if (!__all_sync(all_lanes, nothing_else)) return false;
-        if (lane_rank() == 0) claim = claim_or_fill();
+        if (lane_rank() == 0) claim = claim_or_fetch();
     }
 }
 

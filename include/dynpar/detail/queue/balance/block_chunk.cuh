@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
-#include "completion.cuh"
-#include "deadline.cuh"
+#include "../join/completion.cuh"
+#include "../deadline.cuh"
 
 #if defined(__CUDACC__)
 
@@ -13,84 +13,84 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-__device__ inline board_word look_at_share() { return board_word(look_in_block(this_block().gang.share_left)); }
+__device__ inline open_grid_word load_chunk() { return open_grid_word(load_relaxed_in_block(this_block().gang.chunk_left)); }
 
 /// The task of the share, word by word: it is read and written by atomics only.
-__device__ inline std::uint32_t& share_word(unsigned number) { return word_of(this_block().gang.share, number); }
+__device__ inline std::uint32_t& chunk_word(unsigned number) { return word_of(this_block().gang.chunk, number); }
 
 /// The returns of blocks of the share, which a worker block tells all at once: thousands of warps that count on one record wait for each
 /// other. They are of one grid, whose blocks warps run. While one of those blocks is out, nobody can find the grid's record at zero, so it
 /// is early enough to tell them when none is.
-struct kept_returns {
+struct block_batch {
     unsigned bits;
 
     static constexpr unsigned out_shift = 22;
     static constexpr unsigned one_out = 1u << out_shift;
     static constexpr unsigned many = 1u << 20;
 
-    __device__ explicit kept_returns(unsigned all) : bits(all) {}
+    __device__ explicit block_batch(unsigned all) : bits(all) {}
     __device__ unsigned out() const { return bits >> out_shift; }  // blocks that have been taken and have not returned
     __device__ unsigned count() const { return bits & (one_out - 1); }
     __device__ bool are_complete() const { return bits != 0 && out() == 0; }
 };
-__device__ inline kept_returns look_at_returns() { return kept_returns(look_in_block(this_block().gang.returns)); }
+__device__ inline block_batch load_block_batch() { return block_batch(load_relaxed_in_block(this_block().gang.batch)); }
 
 /// One lane: tells the returns, if all blocks that were taken have returned.
-__device__ __noinline__ inline void tell_complete_returns() {
+__device__ __noinline__ inline void flush_complete_block_batch() {
     gang_state& gang = this_block().gang;
-    while (look_at_returns().are_complete() && atomicCAS(&gang.share_lock, 0u, 1u) == 0) {  // else whoever has the lock looks again
+    while (load_block_batch().are_complete() && atomicCAS(&gang.chunk_lock, 0u, 1u) == 0) {  // else whoever has the lock looks again
         __threadfence_block();
-        const kept_returns kept = look_at_returns();
-        const arena_index grid = look_in_block(gang.returns_of);
-        if (kept.are_complete()) put_in_block(gang.returns, 0u);  // under the lock no block goes out, and so none returns
+        const block_batch kept = load_block_batch();
+        const arena_index grid = load_relaxed_in_block(gang.batch_of);
+        if (kept.are_complete()) store_relaxed_in_block(gang.batch, 0u);  // under the lock no block goes out, and so none returns
         __threadfence_block();
-        put_in_block(gang.share_lock, 0u);
-        if (kept.are_complete()) return retire(grid, -static_cast<int>(kept.count()));
+        store_relaxed_in_block(gang.chunk_lock, 0u);
+        if (kept.are_complete()) return add_to_counter(grid, -static_cast<int>(kept.count()));
     }
 }
 /// For all who find nothing to do, or begin to wait.
-__device__ inline void tell_returns() {
-    if (look_at_returns().are_complete()) tell_complete_returns();
+__device__ inline void flush_block_batch() {
+    if (load_block_batch().are_complete()) flush_complete_block_batch();
 }
 
 /// All lanes together: tells the others what this warp and what its worker block have put off.
 __device__ inline void flush_all() {
-    flush_deferred();
-    if (lane_rank() == 0) tell_returns();
+    flush_warp_batch();
+    if (lane_rank() == 0) flush_block_batch();
     __syncwarp();
 }
 
 /// Whether the board, as far as is known, has nothing for warps.
-__device__ inline bool board_is_empty() {
+__device__ inline bool no_open_grids() {
     bool empty = true;
 #pragma unroll
-    for (std::uint32_t& place : this_block().gang.board) empty = empty && board_word(look_in_block(place)).left() <= 0;
+    for (std::uint32_t& place : this_block().gang.open_grids) empty = empty && open_grid_word(load_relaxed_in_block(place)).left() <= 0;
     return empty;
 }
 
 /// One lane: a block of the share that was out has returned. Without children it is `counted` here, else elsewhere. If it is the last, and
 /// there are no more to be had, the others are told at once: somebody may be waiting for it. If a grid goes on then, this warp runs its
 /// first block: a grid mostly goes on from that, and what it takes this multiprocessor has in its instruction cache.
-__device__ inline void return_to_share(bool counted) {
+__device__ inline void return_to_chunk(bool counted) {
     __threadfence_block();
-    const unsigned change = (counted ? 1u : 0u) - kept_returns::one_out;
-    const kept_returns now(atomicAdd(&this_block().gang.returns, change) + change);
-    if (!now.are_complete() || look_at_share().left() > 0 || !board_is_empty()) return;
+    const unsigned change = (counted ? 1u : 0u) - block_batch::one_out;
+    const block_batch now(atomicAdd(&this_block().gang.batch, change) + change);
+    if (!now.are_complete() || load_chunk().left() > 0 || !no_open_grids()) return;
     this_warp().keeps_first = 1;
-    tell_complete_returns();
+    flush_complete_block_batch();
     this_warp().keeps_first = 0;
 }
 /// One lane: blocks of the share that were out run some other time, and are counted then.
-__device__ inline void take_out_of_share(std::uint32_t blocks) { atomicSub(&this_block().gang.returns, blocks * kept_returns::one_out); }
+__device__ inline void take_out_of_chunk(std::uint32_t blocks) { atomicSub(&this_block().gang.batch, blocks * block_batch::one_out); }
 
 /// One lane: takes so many blocks, and says how many were left before; 0 if none. Nobody fills the share before all have said that they
 /// have read it, so that is to be done at once.
-__device__ inline std::uint32_t claim_share(std::uint32_t wanted) {
-    return static_cast<std::uint32_t>(max(board_word(atomicSub(&this_block().gang.share_left, wanted)).left(), 0));
+__device__ inline std::uint32_t claim_chunk(std::uint32_t wanted) {
+    return static_cast<std::uint32_t>(max(open_grid_word(atomicSub(&this_block().gang.chunk_left, wanted)).left(), 0));
 }
 __device__ inline void finish_claim(std::uint32_t left, std::uint32_t wanted) {
     __threadfence_block();
-    atomicAdd(&this_block().gang.share_read, min(wanted, left));
+    atomicAdd(&this_block().gang.chunk_read, min(wanted, left));
 }
 /// Makes the task of the share the one that a claim is for. The share may have been filled since somebody looked at it: then it is not
 /// what was looked for. `end`: of the share's blocks.
@@ -100,43 +100,43 @@ __device__ inline void narrow_to_claim(wide_task& task, std::uint32_t end, std::
 }
 
 /// One lane: takes blocks of the share, of a grid that is deeper than that, to run them some other time. False if there are none.
-__device__ inline bool take_of_share(int deeper_than, bool on_block, wide_task& task) {
-    const board_word seen = look_at_share();
+__device__ inline bool take_of_chunk(int deeper_than, bool on_block, wide_task& task) {
+    const open_grid_word seen = load_chunk();
     if (seen.left() <= 0 || (seen.width() == info::on_block) != on_block) return false;
     constexpr unsigned info_word = offsetof(wide_task, info) / sizeof(unsigned);
-    if (static_cast<int>(look_in_block(share_word(info_word)) & info::depth_mask) <= deeper_than) return false;
+    if (static_cast<int>(load_relaxed_in_block(chunk_word(info_word)) & info::depth_mask) <= deeper_than) return false;
     const std::uint32_t wanted = grain_of(seen.width());
-    const std::uint32_t left = claim_share(wanted);
+    const std::uint32_t left = claim_chunk(wanted);
     if (left == 0) return false;
     __threadfence_block();
     unsigned words[task_words];
 #pragma unroll
-    for (unsigned i = 0; i < task_words; ++i) words[i] = look_in_block(share_word(i));
-    const std::uint32_t end = look_in_block(this_block().gang.share_end);
-    const bool counted = look_in_block(this_block().gang.share_is_counted) != 0;
+    for (unsigned i = 0; i < task_words; ++i) words[i] = load_relaxed_in_block(chunk_word(i));
+    const std::uint32_t end = load_relaxed_in_block(this_block().gang.chunk_end);
+    const bool counted = load_relaxed_in_block(this_block().gang.chunk_is_counted) != 0;
     finish_claim(left, wanted);
-    if (counted) take_out_of_share(min(wanted, left));
+    if (counted) take_out_of_chunk(min(wanted, left));
     memcpy(&task, words, sizeof(task));
     narrow_to_claim(task, end, left, wanted);
     return true;
 }
 
-__device__ inline bool share_is_for_warps() {
-    const board_word seen = look_at_share();
+__device__ inline bool chunk_is_for_warps() {
+    const open_grid_word seen = load_chunk();
     return seen.left() > 0 && seen.width() != info::on_block;
 }
 
 /// Whether there is something to look for: on the worker block's stack, or in its share.
-__device__ inline bool block_tasks_at_hand() {
+__device__ inline bool has_block_work() {
     if (has_block_tasks()) return true;
-    const board_word seen = look_at_share();
+    const open_grid_word seen = load_chunk();
     return seen.left() > 0 && seen.width() == info::on_block;
 }
 
 /// How many blocks a worker block takes where so many are left: two for each of its warps, and fewer towards the end, so that all worker
 /// blocks end at about the same time; but for every warp that has nothing to do one. (More at a time is faster where blocks do next to
 /// nothing, and slower where they differ.)
-__device__ inline std::uint32_t fair_share(std::uint32_t left, std::uint32_t width, unsigned searching) {
+__device__ inline std::uint32_t guided_chunk(std::uint32_t left, std::uint32_t width, unsigned searching) {
     const unsigned grain = grain_of(width);
     const unsigned idle = width == info::on_block ? 1 : max(searching, 1u) * grain;
     const unsigned most = 2 * blockDim.x / warp_size * grain;
@@ -145,89 +145,89 @@ __device__ inline std::uint32_t fair_share(std::uint32_t left, std::uint32_t wid
 }
 
 /// Who holds the share's lock, and has said which task the share is of: `blocks` of it, up to the one before `end`.
-__device__ inline void open_share(std::uint32_t width, std::uint32_t end, std::uint32_t blocks, bool counted) {
+__device__ inline void open_chunk(std::uint32_t width, std::uint32_t end, std::uint32_t blocks, bool counted) {
     gang_state& gang = this_block().gang;
-    if (counted) atomicAdd(&gang.returns, blocks * kept_returns::one_out);
-    put_in_block(gang.share_end, end);
-    put_in_block(gang.share_size, blocks);
-    put_in_block(gang.share_read, 0u);
+    if (counted) atomicAdd(&gang.batch, blocks * block_batch::one_out);
+    store_relaxed_in_block(gang.chunk_end, end);
+    store_relaxed_in_block(gang.chunk_size, blocks);
+    store_relaxed_in_block(gang.chunk_read, 0u);
     __threadfence_block();
-    put_in_block(gang.share_left, board_word(0, width, blocks).lower());
+    store_relaxed_in_block(gang.chunk_left, open_grid_word(0, width, blocks).lower());
 }
 
 /// One lane of a warp that has nothing to run: takes more of a grid on the board, where the share is used up. False if there was nothing
 /// to take, or another warp is at it. `seen` may be old.
-__device__ __noinline__ inline bool fill_share(unsigned place, board_word seen) {
+__device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word seen) {
     gang_state& gang = this_block().gang;
-    if (look_in_block(gang.share_lock) != 0 || atomicCAS(&gang.share_lock, 0u, 1u) != 0) return false;
+    if (load_relaxed_in_block(gang.chunk_lock) != 0 || atomicCAS(&gang.chunk_lock, 0u, 1u) != 0) return false;
     __threadfence_block();
     bool filled = false;
     unsigned told = 0;
     arena_index told_of = 0;
-    if (look_at_share().left() <= 0 && look_in_block(gang.share_read) == look_in_block(gang.share_size)) {
-        const std::uint32_t wanted = fair_share(static_cast<std::uint32_t>(seen.left()), seen.width(), look_in_block(gang.searching));
+    if (load_chunk().left() <= 0 && load_relaxed_in_block(gang.chunk_read) == load_relaxed_in_block(gang.chunk_size)) {
+        const std::uint32_t wanted = guided_chunk(static_cast<std::uint32_t>(seen.left()), seen.width(), load_relaxed_in_block(gang.searching));
         check_deadline();
-        const unsigned stop = look(engine().control->stop);  // on its way together with the next
-        const board_word found = take_posted(place, wanted);
+        const unsigned stop = load_relaxed(engine().control->stop);  // on its way together with the next
+        const open_grid_word found = claim_blocks(place, wanted);
         tell_of_stop(stop);
         filled = found.left() > 0;
         if (filled) {
-            constexpr unsigned details_word = offsetof(wide_task, details) / sizeof(unsigned);
+            constexpr unsigned descriptor_word = offsetof(wide_task, descriptor) / sizeof(unsigned);
             constexpr unsigned last_word = offsetof(wide_task, last) / sizeof(unsigned);
             const auto blocks = min(wanted, static_cast<std::uint32_t>(found.left()));
-            const kept_returns kept = look_at_returns();
+            const block_batch kept = load_block_batch();
             // The same place is the same grid as long as that is not complete, and it is not while returns are kept.
-            const bool same = kept.bits != 0 && look_in_block(gang.share_is_counted) != 0 &&
-                              look_in_block(share_word(details_word)) == found.details();
+            const bool same = kept.bits != 0 && load_relaxed_in_block(gang.chunk_is_counted) != 0 &&
+                              load_relaxed_in_block(chunk_word(descriptor_word)) == found.descriptor();
             bool counted = same;
-            if (same ? kept.count() >= kept_returns::many : kept.are_complete()) {
+            if (same ? kept.count() >= block_batch::many : kept.are_complete()) {
                 told = kept.count();
-                told_of = look_in_block(gang.returns_of);
-                atomicSub(&gang.returns, told);
+                told_of = load_relaxed_in_block(gang.batch_of);
+                atomicSub(&gang.batch, told);
             }
             if (!same) {
                 wide_task task;
-                copy_fresh_task(task, at<launch_details>(found.details())->task);
+                copy_fresh_task(task, at<grid_descriptor>(found.descriptor())->task);
                 unsigned words[task_words];
                 memcpy(words, &task, sizeof(task));
 #pragma unroll
-                for (unsigned i = 0; i < task_words; ++i) put_in_block(share_word(i), words[i]);
+                for (unsigned i = 0; i < task_words; ++i) store_relaxed_in_block(chunk_word(i), words[i]);
                 counted = kept.out() == 0 && found.width() == info::on_warp;
-                if (counted) put_in_block(gang.returns_of, task.grid);
-                put_in_block(gang.share_is_counted, counted ? 1u : 0u);
+                if (counted) store_relaxed_in_block(gang.batch_of, task.grid);
+                store_relaxed_in_block(gang.chunk_is_counted, counted ? 1u : 0u);
             }
-            const std::uint32_t last = look_in_block(share_word(last_word));
-            open_share(found.width(), last - static_cast<std::uint32_t>(found.left()) + blocks, blocks, counted);
+            const std::uint32_t last = load_relaxed_in_block(chunk_word(last_word));
+            open_chunk(found.width(), last - static_cast<std::uint32_t>(found.left()) + blocks, blocks, counted);
         }
         const auto others = static_cast<std::uint32_t>(max(found.left() - static_cast<int>(wanted), 0));
-        put_in_block(gang.board[place], board_word(0, found.width(), others).lower());
+        store_relaxed_in_block(gang.open_grids[place], open_grid_word(0, found.width(), others).lower());
     }
     __threadfence_block();
-    put_in_block(gang.share_lock, 0u);
-    if (told != 0) retire(told_of, -static_cast<int>(told));
-    tell_returns();
+    store_relaxed_in_block(gang.chunk_lock, 0u);
+    if (told != 0) add_to_counter(told_of, -static_cast<int>(told));
+    flush_block_batch();
     return filled;
 }
 
 /// One lane: fills the share with what the board is known to have, for a warp. What is known may be old.
-__device__ inline bool fill_share_for_warp() {
+__device__ inline bool fetch_chunk_for_warp() {
     gang_state& gang = this_block().gang;
     bool filled = false;
-    for (unsigned place = 0; !filled && place < board_places; ++place) {
-        const board_word seen(look_in_block(gang.board[place]));
-        if (seen.left() > 0 && seen.width() != info::on_block) filled = fill_share(place, seen);
+    for (unsigned place = 0; !filled && place < open_grid_places; ++place) {
+        const open_grid_word seen(load_relaxed_in_block(gang.open_grids[place]));
+        if (seen.left() > 0 && seen.width() != info::on_block) filled = fetch_chunk(place, seen);
     }
     return filled;
 }
 
 /// One lane, for a worker block whose warps are together: the same for block tasks, with a fresh look at the board.
-__device__ __noinline__ inline bool fill_share_for_block() {
-    const board_view board;
+__device__ __noinline__ inline bool fetch_chunk_for_block() {
+    const open_grids_view open_grids;
     bool filled = false;
 #pragma unroll
-    for (unsigned place = 0; place < board_places; ++place) {
-        if (!filled && board.seen[place].left() > 0 && board.seen[place].width() == info::on_block) {
-            filled = fill_share(place, board.seen[place]);
+    for (unsigned place = 0; place < open_grid_places; ++place) {
+        if (!filled && open_grids.seen[place].left() > 0 && open_grids.seen[place].width() == info::on_block) {
+            filled = fetch_chunk(place, open_grids.seen[place]);
         }
     }
     return filled;
@@ -241,18 +241,18 @@ struct warp_claim {
 
 /// One lane: takes blocks of the share that a warp can run by itself.
 __device__ inline warp_claim claim_as_warp() {
-    const board_word seen = look_at_share();
+    const open_grid_word seen = load_chunk();
     if (seen.left() <= 0 || seen.width() == info::on_block) return {0, 0};
     const std::uint32_t wanted = grain_of(seen.width());
-    return {wanted, claim_share(wanted)};
+    return {wanted, claim_chunk(wanted)};
 }
 
 /// The same, and where the share is used up, of what the board is known to have.
-__device__ inline warp_claim claim_or_fill() {
+__device__ inline warp_claim claim_or_fetch() {
     warp_claim claim;
     do {
         claim = claim_as_warp();
-    } while (claim.left == 0 && fill_share_for_warp());
+    } while (claim.left == 0 && fetch_chunk_for_warp());
     return claim;
 }
 
@@ -268,9 +268,9 @@ struct claimed_blocks {
 __device__ inline claimed_blocks read_claim(const warp_claim& claim) {
     __threadfence_block();
     std::uint32_t word = 0;
-    if (lane_rank() < task_words) word = look_in_block(share_word(lane_rank()));
-    const std::uint32_t end = look_in_block(this_block().gang.share_end);
-    const bool counted = look_in_block(this_block().gang.share_is_counted) != 0;
+    if (lane_rank() < task_words) word = load_relaxed_in_block(chunk_word(lane_rank()));
+    const std::uint32_t end = load_relaxed_in_block(this_block().gang.chunk_end);
+    const bool counted = load_relaxed_in_block(this_block().gang.chunk_is_counted) != 0;
     __syncwarp();
     if (lane_rank() == 0) finish_claim(claim.left, claim.wanted);
     return {word, end - claim.left, min(claim.wanted, claim.left), counted};

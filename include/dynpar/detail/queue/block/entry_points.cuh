@@ -1,7 +1,7 @@
 // Queue engine: where tasks enter kernels.
 #pragma once
 
-#include "begin.cuh"
+#include "../observe/begun_kernels.cuh"
 #include "lane_block.cuh"
 #include "wide_block.cuh"
 
@@ -41,7 +41,7 @@ struct entry_points {
 
     /// A wide task that a lane runs.
     static __device__ block_outcome wide_lane(wide_task task, std::uint32_t rank) {
-        lane_block block(task.grid, task.info & ~info::width_mask, task.details, rank, kernel_name<Kernel>());
+        lane_block block(task.grid, task.info & ~info::width_mask, task.descriptor, rank, kernel_name<Kernel>());
         enter(block, task);
         return block.outcome();
     }
@@ -64,7 +64,7 @@ private:
             const payload_type payload = *reinterpret_cast<const payload_type*>(&task.arguments);
             call(payload.kernel(), block, payload.arguments);
         } else {
-            const payload_type payload = *static_cast<const payload_type*>(at<launch_details>(task.details)->arguments());
+            const payload_type payload = *static_cast<const payload_type*>(at<grid_descriptor>(task.descriptor)->arguments());
             call(payload.kernel(), block, payload.arguments);
         }
     }

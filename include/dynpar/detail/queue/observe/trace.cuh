@@ -1,7 +1,7 @@
 // Queue engine: what a traced run writes down: numbers for grids, and when their blocks run.
 #pragma once
 
-#include "state.cuh"
+#include "../memory/state.cuh"
 
 #if defined(__CUDACC__)
 
@@ -10,10 +10,10 @@ namespace detail {
 namespace queue {
 
 /// The place in the trace of the grid with these details; none if it has none.
-__device__ inline std::uint32_t trace_id_of(arena_index details) {
-    if (details == 0) return dynpar::grid_record::none;
-    if (details < engine().arena_begin) return (details - traced_details) / traced_details_units;
-    return at<launch_details>(details)->trace_id;
+__device__ inline std::uint32_t trace_id_of(arena_index descriptor) {
+    if (descriptor == 0) return dynpar::grid_record::none;
+    if (descriptor < engine().arena_begin) return (descriptor - traced_descriptors) / traced_descriptor_units;
+    return at<grid_descriptor>(descriptor)->trace_id;
 }
 
 /// One thread of a worker block, when a run begins: every worker block has a batch. Of the first one's a number is used, by the first grid,
@@ -27,7 +27,7 @@ __device__ inline void begin_trace(text first_kernel) {
 /// The one thread of a worker block that has found all of a batch used.
 __device__ inline void take_trace_batch() {
     atomicAdd(&engine().trace->wanted, static_cast<unsigned long long>(trace_batch::size));
-    put_in_block(this_block().gang.trace_batch, trace_batch::word(gridDim.x + atomicAdd(&engine().control->trace_batches, 1u)));
+    store_relaxed_in_block(this_block().gang.trace_batch, trace_batch::word(gridDim.x + atomicAdd(&engine().control->trace_batches, 1u)));
 }
 
 /// A number for a grid; none where the trace is full, or where the grid may have none: then it is only counted. A worker block takes
@@ -40,7 +40,7 @@ __device__ __noinline__ inline std::uint32_t take_trace_id(bool may_have_one) {
     }
     unsigned& batch = this_block().gang.trace_batch;
     while (true) {
-        if (trace_batch::used(look_in_block(batch)) > trace_batch::size) continue;  // somebody is taking another
+        if (trace_batch::used(load_relaxed_in_block(batch)) > trace_batch::size) continue;  // somebody is taking another
         const unsigned found = atomicAdd(&batch, 1u);
         if (trace_batch::used(found) < trace_batch::size) {
             const std::uint32_t id = trace_batch::first(found) + trace_batch::used(found);
@@ -52,7 +52,7 @@ __device__ __noinline__ inline std::uint32_t take_trace_id(bool may_have_one) {
 
 /// A warp of a worker block, at the end of a run: the numbers that are left are nobody's.
 __device__ inline void end_trace() {
-    const unsigned batch = look_in_block(this_block().gang.trace_batch);
+    const unsigned batch = load_relaxed_in_block(this_block().gang.trace_batch);
     const unsigned used = min(trace_batch::used(batch), trace_batch::size);
     for (unsigned i = used + lane_rank(); i < trace_batch::size; i += warp_size) {
         const unsigned id = trace_batch::first(batch) + i;
@@ -65,7 +65,7 @@ __device__ inline void end_trace() {
 __device__ inline bool is_named(text kernel) {
     bool named = false;
 #pragma unroll
-    for (unsigned& name : this_block().gang.named) named = named || look_in_block(name) == static_cast<unsigned>(name_key(kernel));
+    for (unsigned& name : this_block().gang.named) named = named || load_relaxed_in_block(name) == static_cast<unsigned>(name_key(kernel));
     return named;
 }
 /// Sees to that.
@@ -73,14 +73,14 @@ __device__ inline unsigned long long keep_name_once(text kernel) {
     gang_state& gang = this_block().gang;
     if (!is_named(kernel)) {
         keep_name(*engine().trace, kernel);
-        put_in_block(gang.named[atomicAdd(&gang.next_named, 1u) % gang_state::names_kept], static_cast<unsigned>(name_key(kernel)));
+        store_relaxed_in_block(gang.named[atomicAdd(&gang.next_named, 1u) % gang_state::names_kept], static_cast<unsigned>(name_key(kernel)));
     }
     return name_key(kernel);
 }
 
 /// One thread, in a traced run: a block of that grid has run from `begun` until now.
-__device__ __noinline__ inline void stamp(arena_index details, std::uint32_t task_info, std::uint32_t rank, unsigned long long begun) {
-    const std::uint32_t id = trace_id_of(details);
+__device__ __noinline__ inline void stamp(arena_index descriptor, std::uint32_t task_info, std::uint32_t rank, unsigned long long begun) {
+    const std::uint32_t id = trace_id_of(descriptor);
     if (id == dynpar::grid_record::none) return;
     device_trace_record& record = engine().trace_records[id];
     const unsigned long long ended = device_nanoseconds();
@@ -97,7 +97,7 @@ __device__ __noinline__ inline void stamp(arena_index details, std::uint32_t tas
 /// `details` is its place in the trace, with nothing in it, or 0 if there is none for it. Without a call, so that there is next to nothing
 /// to be kept on the stack of a single thread. `parent`: the details of the block's grid.
 __device__ inline traced_child* note_child(unsigned& count, traced_child* children, unsigned capacity, text kernel, arena_index parent,
-                                           std::uint32_t depth, std::uint32_t threads, bool moldable, arena_index& details) {
+                                           std::uint32_t depth, std::uint32_t threads, bool moldable, arena_index& descriptor) {
     unsigned& batch = this_block().gang.trace_batch;
     if (parent == 0 || parent >= engine().arena_begin || !is_named(kernel)) return nullptr;
     const unsigned number = atomicAdd(&count, 1u);
@@ -110,9 +110,9 @@ __device__ inline traced_child* note_child(unsigned& count, traced_child* childr
         return nullptr;
     }
     const std::uint32_t id = trace_batch::first(found) + trace_batch::used(found);
-    details = 0;
+    descriptor = 0;
     if (id >= engine().trace_capacity) return &child;
-    details = traced_details + id * traced_details_units;
+    descriptor = traced_descriptors + id * traced_descriptor_units;
     device_trace_record& record = engine().trace_records[id];
     *reinterpret_cast<ulonglong2*>(&record.begun) = make_ulonglong2(dynpar::grid_record::never, 0);
     record.processor = dynpar::grid_record::none;
@@ -135,7 +135,7 @@ __device__ inline void forget_child(traced_child& child) {
 
 /// All lanes of a warp, while nobody notes any: writes what is noted.
 __device__ __noinline__ inline void write_noted_children(unsigned& noted, const traced_child* children, unsigned capacity) {
-    const unsigned count = min(look_in_block(noted), capacity);
+    const unsigned count = min(load_relaxed_in_block(noted), capacity);
     if (lane_rank() < count && children[lane_rank()].id != dynpar::grid_record::none) {
         const traced_child& child = children[lane_rank()];
         device_trace_record& record = engine().trace_records[child.id];
@@ -149,7 +149,7 @@ __device__ __noinline__ inline void write_noted_children(unsigned& noted, const 
         record.shape = s;
     }
     __syncwarp();
-    if (lane_rank() == 0) put_in_block(noted, 0u);
+    if (lane_rank() == 0) store_relaxed_in_block(noted, 0u);
     __syncwarp();
 }
 template <class Children>
@@ -159,7 +159,7 @@ __device__ inline void write_noted_children(Children& traced) {
 /// The same, if they are many.
 template <class Children>
 __device__ inline void write_if_many(Children& traced) {
-    if (look_in_block(traced.count) >= Children::many) write_noted_children(traced);
+    if (load_relaxed_in_block(traced.count) >= Children::many) write_noted_children(traced);
 }
 
 }  // namespace queue

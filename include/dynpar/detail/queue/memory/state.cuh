@@ -6,10 +6,10 @@
 
 #include <cstdint>
 
-#include "../device_trace.cuh"
-#include "../failure_table.cuh"
+#include "../../device_trace.cuh"
+#include "../../failure_table.cuh"
 #include "memory_order.cuh"
-#include "task.cuh"
+#include "../task/task.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -20,39 +20,39 @@ inline constexpr unsigned unit_bytes = 64;                // of the arena
 inline constexpr unsigned size_classes = 27;              // of pieces of the arena: 64 bytes, doubled 26 times: 4 GiB
 inline constexpr unsigned sublists = 64;                  // of free pieces of one size: warps that share one list wait for each other
 // Tests of what happens where stacks are full make these small: powers of two, and the reserve half of the wide stack at most.
-#if !defined(DYNPAR_QUEUE_LANE_STACK)
-#define DYNPAR_QUEUE_LANE_STACK 2048
+#if !defined(DYNPAR_QUEUE_LANE_DEQUE)
+#define DYNPAR_QUEUE_LANE_DEQUE 2048
 #endif
-#if !defined(DYNPAR_QUEUE_WIDE_STACK)
-#define DYNPAR_QUEUE_WIDE_STACK 512
+#if !defined(DYNPAR_QUEUE_WIDE_DEQUE)
+#define DYNPAR_QUEUE_WIDE_DEQUE 512
 #endif
-#if !defined(DYNPAR_QUEUE_STACK_RESERVE)
-#define DYNPAR_QUEUE_STACK_RESERVE 256
+#if !defined(DYNPAR_QUEUE_DEQUE_RESERVE)
+#define DYNPAR_QUEUE_DEQUE_RESERVE 256
 #endif
-#if !defined(DYNPAR_QUEUE_BLOCK_STACK)
-#define DYNPAR_QUEUE_BLOCK_STACK 512
+#if !defined(DYNPAR_QUEUE_BLOCK_DEQUE)
+#define DYNPAR_QUEUE_BLOCK_DEQUE 512
 #endif
-inline constexpr unsigned lane_stack_capacity = DYNPAR_QUEUE_LANE_STACK;    // tasks of a warp's stack; more than that spills
-inline constexpr unsigned wide_stack_capacity = DYNPAR_QUEUE_WIDE_STACK;
-inline constexpr unsigned stack_reserve = DYNPAR_QUEUE_STACK_RESERVE;       // places that a round finds free on the wide stack
-inline constexpr unsigned block_stack_capacity = DYNPAR_QUEUE_BLOCK_STACK;  // of a worker block's stack; what goes beyond spills
-inline constexpr unsigned records_kept = 2048;            // free grid records that a warp keeps at hand at most
-inline constexpr unsigned pieces_kept = 64;               // free pieces of 256 bytes, likewise
-inline constexpr unsigned record_batch = 511;             // grid records that warps exchange at a time
+inline constexpr unsigned lane_deque_capacity = DYNPAR_QUEUE_LANE_DEQUE;    // tasks of a warp's stack; more than that spills
+inline constexpr unsigned wide_deque_capacity = DYNPAR_QUEUE_WIDE_DEQUE;
+inline constexpr unsigned deque_reserve = DYNPAR_QUEUE_DEQUE_RESERVE;       // places that a round finds free on the wide stack
+inline constexpr unsigned block_deque_capacity = DYNPAR_QUEUE_BLOCK_DEQUE;  // of a worker block's stack; what goes beyond spills
+inline constexpr unsigned node_cache_capacity = 2048;            // free grid records that a warp keeps at hand at most
+inline constexpr unsigned piece_cache_capacity = 64;               // free pieces of 256 bytes, likewise
+inline constexpr unsigned node_batch = 511;             // grid records that warps exchange at a time
 inline constexpr unsigned piece_class = 2;                // of those pieces
-static_assert(sizeof(launch_details) < unit_bytes << piece_class);
+static_assert(sizeof(grid_descriptor) < unit_bytes << piece_class);
 
 // What every warp begins with, unless the arena is small.
-inline constexpr unsigned records_at_first = 64;
+inline constexpr unsigned nodes_at_first = 64;
 inline constexpr unsigned pieces_at_first = 4;
-inline constexpr unsigned units_at_first = records_at_first + (pieces_at_first << piece_class);
+inline constexpr unsigned units_at_first = nodes_at_first + (pieces_at_first << piece_class);
 inline constexpr unsigned stack_of_wait = 1408;           // bytes of a thread's stack that a wait() takes up until the next: an estimate
 inline constexpr unsigned stack_by_default = 20 * 1024;    // bytes at most where no limit is given: ten worker blocks deep
 inline constexpr unsigned stack_kept_free = 4096;         // bytes that a wait() must find: what runs on top of it, and the next wait()
 
 /// In the arena of an engine that traces the details of all grids in the trace come first, by number. Nobody gives them back.
-inline constexpr arena_index traced_details = 1;
-inline constexpr unsigned traced_details_units = sizeof(launch_details) / unit_bytes;
+inline constexpr arena_index traced_descriptors = 1;
+inline constexpr unsigned traced_descriptor_units = sizeof(grid_descriptor) / unit_bytes;
 
 /// The number of a run's first grid.
 inline constexpr std::uint32_t first_trace_id = 0;
@@ -68,7 +68,7 @@ struct stopped_workers {
     unsigned searching;                // warps that had nothing to run
     unsigned running;                  // warps between two tasks of their own
     unsigned waits;                    // blocks in wait()
-    unsigned gifts;                    // tasks on their way from one warp or worker block to another
+    unsigned donations;                    // tasks on their way from one warp or worker block to another
 };
 
 /// What a run tells the host. In pinned host memory.
@@ -111,14 +111,14 @@ struct trace_batch {
 enum over_reason : unsigned { not_over, run_is_complete, run_was_stopped };
 
 /// Counters of one ring, each in a cache line of its own.
-struct ring_counters {
-    alignas(128) unsigned long long tickets;  // taken by hungry workers
-    alignas(128) int hungry;                  // tickets that nobody has promised to serve; below zero for a moment
-    alignas(128) unsigned long long given;    // promised; never more than tickets were taken
+struct request_counters {
+    alignas(128) unsigned long long posted;  // taken by hungry workers
+    alignas(128) int open;                  // tickets that nobody has promised to serve; below zero for a moment
+    alignas(128) unsigned long long donated;    // promised; never more than tickets were taken
 };
 
 /// Grids of many blocks that all workers help themselves to.
-inline constexpr unsigned board_places = 3;
+inline constexpr unsigned open_grid_places = 3;
 
 /// What all workers of a run share. Left as found when the run ends, ready for the next one.
 struct run_control {
@@ -127,22 +127,22 @@ struct run_control {
     // What idle workers look at, in one sector of the second-level cache.
     alignas(128) unsigned done;               // the first grid is complete
     unsigned stop;                            // a stop_reason
-    unsigned long long board[board_places];   // see board_word
-    ring_counters warp_ring;
-    ring_counters block_ring;
+    unsigned long long open_grids[open_grid_places];   // see board_word
+    request_counters warp_requests;
+    request_counters block_requests;
     alignas(128) unsigned long long arena_taken;              // units of the arena, of those that no warp has begun with
     alignas(128) unsigned long long free_lists[size_classes][sublists];    // heads: a place, and a count of changes in the upper half
-    unsigned long long free_batches;                          // of free grid records
+    unsigned long long node_depot;                          // of free grid records
     alignas(128) unsigned stream_lock;
     unsigned long long first_places;                          // see first_grid.cuh
-    unsigned first_shares;                                    // of the first grid that were taken but for the first, or asked for in vain
+    unsigned first_chunks;                                    // of the first grid that were taken but for the first, or asked for in vain
     unsigned blocks_left;                                     // worker blocks that have ended, in the end
     unsigned deepest;
     unsigned deepest_wait;                                    // plus one
     unsigned long long grids;
     unsigned long long abandoned;
     stopped_workers at_stop;
-    unsigned empty_gifts;                                     // with no tasks in them, or promised in vain: slots may not be as they were
+    unsigned empty_donations;                                     // with no tasks in them, or promised in vain: slots may not be as they were
     unsigned long long begun_at;                              // by the device's clock, nanoseconds; only where there is a deadline
     unsigned trace_batches;                                   // that were taken, but for the first of each worker block
     unsigned begun_count;
@@ -151,7 +151,7 @@ struct run_control {
 };
 
 /// A gift of up to 32 lane tasks or 16 wide tasks from one warp to another, or from one worker block to another.
-struct alignas(128) ring_slot {
+struct alignas(128) transfer_cell {
     static constexpr unsigned lane_tasks = 32;
     static constexpr unsigned wide_tasks = 16;
     static constexpr unsigned holds_wide = 1u << 31;
@@ -173,15 +173,15 @@ struct engine_view {
     arena_index arena_fresh;     // the first that no warp begins with
     unsigned char* arena;
     unsigned long long arena_units;
-    lane_task* lane_stacks;
-    wide_task* wide_stacks;
-    wide_task* block_stacks;
-    arena_index* free_records;
+    lane_task* lane_deques;
+    wide_task* wide_deques;
+    wide_task* block_deques;
+    arena_index* free_nodes;
     arena_index* free_pieces;
-    ring_slot* warp_slots;
-    ring_slot* block_slots;
-    unsigned ring_mask;          // slots of each ring - 1, and
-    unsigned ring_shift;         // the binary logarithm of how many these are
+    transfer_cell* warp_cells;
+    transfer_cell* block_cells;
+    unsigned cell_mask;          // slots of each ring - 1, and
+    unsigned cell_shift;         // the binary logarithm of how many these are
     unsigned block_threads;      // of a worker block
     unsigned moldable_threads;  // what a moldable kernel gets, if its shape allows
     unsigned sync_depth;
@@ -215,8 +215,8 @@ struct traced_children {
 /// What a warp has at hand.
 struct warp_state {
     // The two stacks are rings of a fixed capacity in device memory. Counters only grow; a place is a counter modulo capacity.
-    std::uint32_t lane_bottom, lane_top;
-    std::uint32_t wide_bottom, wide_top;
+    std::uint32_t lane_steal_end, lane_owner_end;
+    std::uint32_t wide_steal_end, wide_owner_end;
     arena_index spilled_lanes, spilled_wides;  // chunks that did not fit
     unsigned lock;                             // of the spilled chunks and of the block's continuations, among the lanes of this warp
 
@@ -235,22 +235,22 @@ struct warp_state {
     unsigned long long begun_at;         // when it began, in a traced run
     traced_children<8> traced;           // of blocks on this warp
 
-    int free_records;  // at hand; a depth-first walk takes hundreds on its way down and gives them back on its way up
+    int free_nodes;  // at hand; a depth-first walk takes hundreds on its way down and gives them back on its way up
     int free_pieces;   // likewise, of 256 bytes
 
     unsigned votes_seen[2];
 
     // Completions that nobody else needs to hear of yet.
-    arena_index deferred_grid;
-    int deferred;
+    arena_index batch_of;
+    int batch;
 
     unsigned keeps_first;  // it runs the first block itself, if a grid goes on now
     arena_index kept;      // where the details of that grid are; 0: none
     arena_index spent;     // a piece of 256 bytes that is to be given back when there is time
     unsigned searches;     // it has nothing to do, and is counted in `searching`
 
-    unsigned long long ticket;
-    unsigned has_ticket;
+    unsigned long long request;
+    unsigned has_request;
     unsigned deepest;
     unsigned deepest_wait;  // plus one
     unsigned long long grids;
@@ -269,7 +269,7 @@ struct noted_kernels {
 /// What the warps of a worker block need to run a task together.
 struct gang_state {
     unsigned lock;             // of the stack, the candidate and the block's continuations
-    std::uint32_t bottom, top; // of the stack of block tasks, a ring of a fixed capacity in device memory
+    std::uint32_t steal_end, owner_end; // of the stack of block tasks, a ring of a fixed capacity in device memory
     std::uint32_t base;        // what the block that runs has launched lies from here upwards, before its first wait()
     arena_index spilled;       // chunks that did not fit
     unsigned has_candidate;
@@ -282,26 +282,26 @@ struct gang_state {
     unsigned refused_shared;   // as in warp_state
     unsigned launched;
     unsigned first_waiter;     // of the threads whose wait() is refused
-    unsigned has_ticket;
+    unsigned has_request;
     unsigned char* shared_memory;
-    unsigned long long ticket;
+    unsigned long long request;
     wide_task candidate;
     wide_task current;         // what the warps run together
     unsigned looks_to_skip;    // of the agent: see exchange_block_tasks_now_and_then
     bool had_several;          // tasks on the stack, when it last looked
 
     // What this worker block has taken of a grid on the board, for its warps: see share.cuh.
-    unsigned share_lock;       // of whoever takes more
-    std::uint32_t share_left;  // who runs it, and how many blocks are left: the lower half of a board_word
-    std::uint32_t share_end;   // the number of the block after them
-    std::uint32_t share_size;
-    std::uint32_t share_read;  // blocks whose takers have read what they need
-    unsigned share_is_counted; // the returns of its blocks are counted in `returns`
-    unsigned returns;          // of blocks of one grid: see kept_returns
-    arena_index returns_of;    // that grid
+    unsigned chunk_lock;       // of whoever takes more
+    std::uint32_t chunk_left;  // who runs it, and how many blocks are left: the lower half of a board_word
+    std::uint32_t chunk_end;   // the number of the block after them
+    std::uint32_t chunk_size;
+    std::uint32_t chunk_read;  // blocks whose takers have read what they need
+    unsigned chunk_is_counted; // the returns of its blocks are counted in `returns`
+    unsigned batch;          // of blocks of one grid: see kept_returns
+    arena_index batch_of;    // that grid
     unsigned searching;        // warps that have nothing to do, or have not begun
-    unsigned first_shares;     // of the first grid, as long as some may be left that nobody has taken; else 0
-    wide_task share;
+    unsigned first_chunks;     // of the first grid, as long as some may be left that nobody has taken; else 0
+    wide_task chunk;
 
     unsigned trace_batch;      // see trace_batch
     static constexpr unsigned names_kept = 4;
@@ -313,7 +313,7 @@ struct gang_state {
     // What one idle warp has read for all: thousands of warps that read one place of device memory wait for each other.
     unsigned read_at;          // by the multiprocessor's clock
     unsigned over;             // why idle warps end; 0: they do not
-    std::uint32_t board[board_places];  // lower halves
+    std::uint32_t open_grids[open_grid_places];  // lower halves
 };
 
 /// The shared memory of a worker block. Then come the warps' states, then what `block.shared` gives to kernels.
@@ -382,7 +382,7 @@ __device__ inline T* at(arena_index place) {
 
 /// Ends the run early. The first reason stays.
 __device__ inline void stop_run(stop_reason why) { atomicCAS(&engine().control->stop, static_cast<unsigned>(not_stopped), why); }
-__device__ inline bool run_stopped() { return look(engine().control->stop) != not_stopped; }
+__device__ inline bool run_stopped() { return load_relaxed(engine().control->stop) != not_stopped; }
 
 #endif
 

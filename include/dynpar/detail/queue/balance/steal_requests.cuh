@@ -1,0 +1,334 @@
+// Queue engine: how tasks come to those who have none: tickets, gifts, and the rings that they go through.
+#pragma once
+
+#include "../join/completion.cuh"
+#include "block_chunk.cuh"
+
+#if defined(__CUDACC__)
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+/// Nobody waits in a loop here: with thousands of warps, a compare-and-swap that is tried again until it succeeds takes longer
+/// than all the work.
+__device__ inline unsigned long long post_request(request_counters& requests) {
+    const unsigned long long number = atomicAdd(&requests.posted, 1ull);
+    atomicAdd(&requests.open, 1);
+    return number;
+}
+
+__device__ inline bool has_open_request(request_counters& requests) { return load_relaxed(requests.open) > 0; }
+
+/// One lane: the right to serve the next ticket; ~0 if nobody is hungry. Never more gifts than tickets: a gift has a taker.
+__device__ inline unsigned long long claim_request(request_counters& requests) {
+    if (atomicSub(&requests.open, 1) > 0) return atomicAdd(&requests.donated, 1ull);
+    atomicAdd(&requests.open, 1);
+    return ~0ull;
+}
+
+__device__ inline std::uint32_t empty_turn(unsigned long long number) {
+    return static_cast<std::uint32_t>(number >> engine().cell_shift) * 2;
+}
+
+/// The turn of this warp's slot, and of its worker block's; 0 without a ticket. By itself, since it takes a trip to the second-level cache.
+__device__ inline std::uint32_t load_warp_cell() {
+    const warp_state& warp = this_warp();
+    return warp.has_request != 0 ? load_relaxed(engine().warp_cells[warp.request & engine().cell_mask].turn) : 0;
+}
+__device__ inline std::uint32_t load_block_cell() {
+    const gang_state& gang = this_block().gang;
+    return gang.has_request != 0 ? load_relaxed(engine().block_cells[gang.request & engine().cell_mask].turn) : 0;
+}
+/// Whether there is a gift in it.
+__device__ inline bool is_donation(std::uint32_t turn) { return turn == empty_turn(this_warp().request) + 1; }
+__device__ inline bool is_block_donation(std::uint32_t turn) { return turn == empty_turn(this_block().gang.request) + 1; }
+__device__ inline bool donation_is_there() { return is_donation(load_warp_cell()); }
+__device__ inline bool block_donation_is_there() { return is_block_donation(load_block_cell()); }
+
+template <class Task>
+__device__ __noinline__ void accept_spilling(const Task& donated) {
+    Task task;
+    copy_fresh_task(task, donated);
+    if (!push_spilled(task)) stop_run(no_memory);
+}
+/// All lanes together: tasks of a gift, put on the stack, or where that has no room, among the spilled ones.
+template <class Task>
+__device__ inline void accept_tasks(const transfer_cell& donation, std::uint32_t count) {
+    using deque = own_deque<Task>;
+    const unsigned lane = lane_rank();
+    const std::uint32_t owner_end = deque::owner_end();
+    const bool fits = owner_end - deque::steal_end() + count <= deque::capacity;
+    if (lane < count) {
+        const Task& donated = reinterpret_cast<const Task*>(donation.tasks)[lane];
+        if (fits) {
+            copy_fresh_task(slot<Task>(owner_end + lane), donated);
+        } else {
+            accept_spilling(donated);
+        }
+    }
+    __syncwarp();
+    if (lane == 0 && fits) deque::owner_end() = owner_end + count;
+}
+
+/// All lanes together: takes in a gift that has come.
+__device__ inline void accept_donation() {
+    warp_state& warp = this_warp();
+    transfer_cell& donation = engine().warp_cells[warp.request & engine().cell_mask];
+    if (lane_rank() == 0) static_cast<void>(load_acquire(donation.turn));
+    __syncwarp();
+    const std::uint32_t count = load_relaxed(donation.count);
+    if ((count & transfer_cell::holds_wide) != 0) {
+        accept_tasks<wide_task>(donation, count & ~transfer_cell::holds_wide);
+    } else {
+        accept_tasks<lane_task>(donation, count);
+    }
+    __syncwarp();
+    if (lane_rank() == 0) {
+        store_release(donation.turn, empty_turn(warp.request) + 2);
+        warp.has_request = 0;
+    }
+    __syncwarp();
+}
+
+/// One lane, under the lock: where the stack has no room.
+__device__ __noinline__ inline void accept_block_donation_spilling(const transfer_cell& donation, std::uint32_t count) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+        wide_task task;
+        copy_fresh_task(task, reinterpret_cast<const wide_task*>(donation.tasks)[i]);
+        if (!push_block_task(task)) stop_run(no_memory);
+    }
+}
+
+/// The agent: takes in block tasks that have come. False if none have.
+__device__ DYNPAR_NOINLINE inline bool accept_block_donation() {
+    gang_state& gang = this_block().gang;
+    const unsigned lane = lane_rank();
+    bool there = false;
+    if (lane == 0) there = block_donation_is_there();
+    if (!__shfl_sync(all_lanes, there, 0)) return false;
+    const unsigned long long request = gang.request;
+    transfer_cell& donation = engine().block_cells[request & engine().cell_mask];
+    if (lane == 0) static_cast<void>(load_acquire(donation.turn));
+    __syncwarp();
+    const std::uint32_t count = load_relaxed(donation.count);
+    with_block_lock_as_warp(gang.lock, [&] {
+        const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
+        if (owner_end - load_relaxed_in_block(gang.steal_end) + count <= block_deque_capacity) {
+            if (lane < count) copy_fresh_task(block_task_slot(owner_end + lane), reinterpret_cast<wide_task*>(donation.tasks)[lane]);
+            __syncwarp();
+            if (lane == 0) store_relaxed_in_block(gang.owner_end, owner_end + count);
+        } else if (lane == 0) {
+            accept_block_donation_spilling(donation, count);  // somebody may wait for it
+        }
+    });
+    if (lane == 0) {
+        store_release(donation.turn, empty_turn(request) + 2);
+        gang.has_request = 0;
+    }
+    __syncwarp();
+    return true;
+}
+
+// A slot is mostly empty long before its turn comes again. If it is not, the warp that its gift is for has had other work for very long; it
+// may just now wait for a slot itself, one that holds a gift for this warp or for this worker block. So who waits takes in its own.
+
+/// All lanes together: takes in whatever has come for this warp, and for its worker block if it is the agent.
+__device__ __noinline__ inline void accept_all_donations() {
+    if (__shfl_sync(all_lanes, donation_is_there(), 0)) accept_donation();
+    if (threadIdx.x < warp_size) accept_block_donation();
+}
+
+/// All lanes together, without a lock: false if the run is over meanwhile. Whoever was to take the gift has perhaps left then.
+__device__ __noinline__ inline bool wait_until_empty(const transfer_cell& donation, unsigned long long number) {
+    while (true) {
+        bool empty = false, over = false;
+        if (lane_rank() == 0) {
+            empty = load_acquire(donation.turn) == empty_turn(number);
+            over = !empty && (run_stopped() || load_relaxed(engine().control->done) != 0);
+            if (over) atomicAdd(&engine().control->empty_donations, 1u);  // one was promised, and does not come
+        }
+        if (__shfl_sync(all_lanes, empty, 0)) return true;
+        if (__shfl_sync(all_lanes, over, 0)) return false;
+        accept_all_donations();
+    }
+}
+
+template <class Task>
+__device__ inline void donate_tasks(unsigned long long number, std::uint32_t available) {
+    using deque = own_deque<Task>;
+    constexpr std::uint32_t most = sizeof(Task) == sizeof(lane_task) ? transfer_cell::lane_tasks : transfer_cell::wide_tasks;
+    const unsigned lane = lane_rank();
+    // Half of many lane tasks; of wide tasks few, since each of the oldest may have a whole tree below it: with half of them a tree of
+    // grids takes one and a half times as long.
+    const std::uint32_t part_of = sizeof(Task) == sizeof(lane_task) ? 2 : 8;
+    const std::uint32_t count = min((available + part_of - 1) / part_of, most);
+    transfer_cell& donation = engine().warp_cells[number & engine().cell_mask];
+    if (!wait_until_empty(donation, number)) return;
+    if (lane < count) copy_task(reinterpret_cast<Task*>(donation.tasks)[lane], slot<Task>(deque::steal_end() + lane));
+    __syncwarp();
+    if (lane == 0) {
+        deque::steal_end() += count;
+        if (static_cast<std::int32_t>(deque::base() - deque::steal_end()) < 0) deque::base() = deque::steal_end();
+        donation.count = count | (sizeof(Task) == sizeof(wide_task) ? transfer_cell::holds_wide : 0u);
+        store_release(donation.turn, empty_turn(number) + 1);
+    }
+    __syncwarp();
+}
+
+/// Gives half of the blocks of the oldest task.
+__device__ inline void donate_half(unsigned long long number) {
+    transfer_cell& donation = engine().warp_cells[number & engine().cell_mask];
+    if (!wait_until_empty(donation, number)) return;
+    if (lane_rank() == 0) {
+        wide_task& oldest = slot<wide_task>(this_warp().wide_steal_end);
+        const std::uint32_t grain = grain_of(oldest.info & info::width_mask);
+        wide_task half;
+        copy_task(half, oldest);
+        half.first = oldest.first + ((oldest.last - oldest.first) / 2 + grain - 1) / grain * grain;
+        oldest.last = half.first;
+        copy_task(reinterpret_cast<wide_task*>(donation.tasks)[0], half);
+        donation.count = 1 | transfer_cell::holds_wide;
+        store_release(donation.turn, empty_turn(number) + 1);
+    }
+    __syncwarp();
+}
+
+inline namespace hot {
+/// All lanes together, where somebody is hungry: gives the oldest tasks.
+__device__ DYNPAR_NOINLINE inline void donate() {
+    warp_state& warp = this_warp();
+    for (unsigned donations = 0; donations < 4; ++donations) {
+        const std::uint32_t lanes = warp.lane_owner_end - warp.lane_steal_end;
+        const std::uint32_t wides = warp.wide_owner_end - warp.wide_steal_end;
+        if (lanes < 2 && wides == 0) return;
+        unsigned long long number = ~0ull;
+        bool in_half = false;
+        if (lane_rank() == 0 && has_open_request(engine().control->warp_requests)) {
+            if (wides != 0) {
+                const wide_task& oldest = slot<wide_task>(warp.wide_steal_end);
+                in_half = oldest.last - oldest.first > grain_of(oldest.info & info::width_mask);
+            }
+            // More than one gift only out of plenty: who gives everything away is hungry next.
+            if (in_half || (donations == 0 ? wides >= 2 || lanes >= 2 : wides >= 3 || lanes >= 2 * transfer_cell::lane_tasks)) {
+                number = claim_request(engine().control->warp_requests);
+            }
+        }
+        number = __shfl_sync(all_lanes, number, 0);
+        if (number == ~0ull) return;
+        in_half = __shfl_sync(all_lanes, in_half, 0);
+        flush_warp_batch();
+        if (in_half) {
+            donate_half(number);
+        } else if (warp.wide_owner_end != warp.wide_steal_end) {
+            donate_tasks<wide_task>(number, warp.wide_owner_end - warp.wide_steal_end);
+        } else {
+            donate_tasks<lane_task>(number, warp.lane_owner_end - warp.lane_steal_end);
+        }
+    }
+}
+}  // namespace hot
+
+/// All lanes together: gives the oldest tasks to hungry warps.
+__device__ inline void serve_requests() {
+    const warp_state& warp = this_warp();
+    const std::uint32_t lanes = warp.lane_owner_end - warp.lane_steal_end;
+    const std::uint32_t wides = warp.wide_owner_end - warp.wide_steal_end;
+    if (lanes < 2 && wides == 0) return;
+    bool wanted = false;
+    if (lane_rank() == 0) {
+        wanted = lanes >= 2 || wides >= 2;
+        if (!wanted) {  // the only task, then: at least the blocks of it that this warp does not run next
+            const wide_task& only = slot<wide_task>(warp.wide_steal_end);
+            wanted = only.last - only.first > grain_of(only.info & info::width_mask);
+        }
+        wanted = wanted && has_open_request(engine().control->warp_requests);
+    }
+    if (__shfl_sync(all_lanes, wanted, 0)) donate();
+}
+
+/// Block tasks that a worker block may give away: the only block stays, or idle worker blocks would hand it round and round.
+__device__ inline bool has_block_tasks_to_donate() {
+    gang_state& gang = this_block().gang;
+    const std::uint32_t count = block_tasks_on_deque();
+    if (count != 1) return count != 0;
+    const wide_task& only = block_task_slot(load_relaxed_in_block(gang.steal_end));
+    return load_relaxed_in_block(gang.has_candidate) != 0 || load_relaxed(only.last) - load_relaxed(only.first) > 1;
+}
+
+/// The agent, which is the first warp of a worker block: gives its oldest block tasks to hungry worker blocks. False if there was nothing
+/// to give, or nobody hungry.
+__device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
+    gang_state& gang = this_block().gang;
+    const unsigned lane = lane_rank();
+    for (unsigned donations = 0; donations < 4; ++donations) {
+        unsigned long long number = ~0ull;
+        if (lane == 0 && has_block_tasks_to_donate() && has_open_request(engine().control->block_requests)) {
+            number = claim_request(engine().control->block_requests);
+        }
+        number = __shfl_sync(all_lanes, number, 0);
+        if (number == ~0ull) return donations != 0;
+        transfer_cell& donation = engine().block_cells[number & engine().cell_mask];
+        if (!wait_until_empty(donation, number)) return true;
+        with_block_lock_as_warp(gang.lock, [&] {
+            unspill_block_tasks();
+            __syncwarp();
+            const std::uint32_t steal_end = load_relaxed_in_block(gang.steal_end);
+            std::uint32_t count = load_relaxed_in_block(gang.owner_end) - steal_end;
+            wide_task& oldest = block_task_slot(steal_end);
+            wide_task* const tasks = reinterpret_cast<wide_task*>(donation.tasks);
+            const std::uint32_t first = oldest.first, last = oldest.last;
+            __syncwarp();
+            if (count == 1 && last - first > 1) {  // half of its blocks
+                if (lane == 0) {
+                    copy_task(tasks[0], oldest);
+                    tasks[0].first = oldest.last = first + (last - first) / 2;
+                }
+            } else {
+                count = min((count + 3) / 4, transfer_cell::wide_tasks);  // perhaps none: others of this worker block have taken them meanwhile
+                if (lane < count) copy_task(tasks[lane], block_task_slot(steal_end + lane));
+                __syncwarp();
+                if (lane == 0) store_relaxed_in_block(gang.steal_end, steal_end + count);
+            }
+            __syncwarp();
+            if (lane == 0) {
+                if (count == 0) atomicAdd(&engine().control->empty_donations, 1u);
+                donation.count = count;
+                store_release(donation.turn, empty_turn(number) + 1);
+            }
+        });
+    }
+    return true;
+}
+
+/// The agent, now and then. False if there was nothing to exchange.
+__device__ inline bool exchange_block_tasks() {
+    if (threadIdx.x >= warp_size) return false;
+    const bool accepted = accept_block_donation();
+    return serve_block_requests() || accepted;
+}
+
+/// The same after a block task. To look for a gift, and for who is hungry, takes as long as a short task: who has found nothing to do does
+/// not look again for some tasks, but if there is something to give now and was not then.
+__device__ inline void exchange_block_tasks_now_and_then() {
+    constexpr unsigned most_to_skip = 3;
+    if (threadIdx.x >= warp_size) return;
+    gang_state& gang = this_block().gang;
+    const unsigned skip = gang.looks_to_skip;
+    const bool had_several = gang.had_several;
+    const bool has_several = block_tasks_on_deque() > 1;
+    __syncwarp();
+    const bool looks = skip == 0 || (has_several && !had_several);
+    const bool exchanged = looks && exchange_block_tasks();
+    if (lane_rank() == 0) {
+        gang.looks_to_skip = exchanged ? 0 : looks ? most_to_skip : skip - 1;
+        if (looks) gang.had_several = has_several;
+    }
+    __syncwarp();
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar
+
+#endif
