@@ -15,7 +15,7 @@ namespace queue {
 __device__ inline void check_deadline() {
     if (!engine().attended) return;
     warp_state& warp = this_warp();
-    if (warp.grids != 0) atomicAdd(&engine().control->grids, warp.grids);
+    if (warp.grids != 0) fetch_add_relaxed(engine().control->grids, warp.grids);
     warp.grids = 0;
     if (engine().deadline_nanoseconds == 0) return;
     const unsigned long long begun_at = load_relaxed(engine().control->begun_at);  // 0: the first worker block has not begun yet
@@ -36,7 +36,7 @@ __device__ __noinline__ inline bool is_to_stop() {
 }
 
 /// One lane of a warp, where it hears of the end of a run that was stopped: what it was at.
-__device__ __noinline__ inline void count_at_stop(unsigned stopped_workers::*what) { atomicAdd(&(engine().control->at_stop.*what), 1u); }
+__device__ __noinline__ inline void count_at_stop(unsigned stopped_workers::*what) { fetch_add_relaxed(engine().control->at_stop.*what, 1u); }
 
 }  // namespace queue
 }  // namespace detail

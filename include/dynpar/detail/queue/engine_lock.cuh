@@ -18,13 +18,13 @@ namespace queue {
 /// (A template so that every translation unit may define it.)
 template <class Control>
 __global__ void enter_engine(Control* control, unsigned multiprocessors) {
-    if (atomicCAS(&control->lock, 0u, 1u) != 0) {
-        if (atomicAdd(&control->lock_waiters, 1u) + 1 >= multiprocessors) {
+    if (compare_exchange_relaxed(control->lock, 0u, 1u) != 0) {
+        if (fetch_add_relaxed(control->lock_waiters, 1u) + 1 >= multiprocessors) {
             printf("dynpar: %u graphs at once want one queue engine: more than this GPU can keep waiting; order their replays\n", multiprocessors);
             __trap();
         }
-        while (atomicCAS(&control->lock, 0u, 1u) != 0) __nanosleep(1000);
-        atomicSub(&control->lock_waiters, 1u);
+        while (compare_exchange_relaxed(control->lock, 0u, 1u) != 0) __nanosleep(1000);
+        fetch_sub_relaxed(control->lock_waiters, 1u);
     }
     fence();
 }
@@ -32,7 +32,7 @@ __global__ void enter_engine(Control* control, unsigned multiprocessors) {
 /// One thread, when a run has left nothing more to do.
 __device__ inline void leave_engine(run_control& control) {
     fence();
-    atomicExch(&control.lock, 0u);
+    exchange_relaxed(control.lock, 0u);
 }
 
 }  // namespace queue

@@ -91,7 +91,7 @@ __device__ inline std::uint32_t first_chunk_size(std::uint32_t blocks, std::uint
 __device__ inline unsigned number_of_first_chunk(const engine_view& view, const wide_task& task) {
     const bool is_only_one = first_chunk_size(task.last, task.info & info::width_mask) >= task.last;
     if (blockIdx.x == 0 || is_only_one || lane_rank() != 0) return blockIdx.x;
-    return 1 + atomicAdd(&view.control->first_chunks, 1u);
+    return 1 + fetch_add_relaxed(view.control->first_chunks, 1u);
 }
 
 /// One lane: blocks of the first grid that are nobody's share, from that one on.
@@ -113,7 +113,7 @@ __device__ __noinline__ inline bool take_first_chunk() {
     const unsigned long long bits = load_acquire(engine().control->first_places);
     if (bits == 0) return false;
     std::uint32_t number = 1 + load_relaxed(engine().control->first_chunks);
-    if (number < chunks) number = 1 + atomicAdd(&engine().control->first_chunks, 1u);
+    if (number < chunks) number = 1 + fetch_add_relaxed(engine().control->first_chunks, 1u);
     if (number >= chunks) {
         store_relaxed_in_block(gang.first_chunks, 0u);
         return false;
@@ -164,7 +164,7 @@ __device__ inline void begin_first_grid(std::uint32_t word, unsigned number, con
         const std::uint64_t all_chunks = static_cast<std::uint64_t>(gridDim.x) * each;
         const std::uint32_t chunks = all_chunks < blocks ? gridDim.x : (blocks + each - 1) / each;
         store_relaxed_in_block(gang.first_chunks, chunks > 1 ? chunks : 0u);
-        __threadfence_block();
+        fence_in_block();
         store_relaxed_in_block(gang.chunk_lock, 0u);
         if (number == 0 && places.descriptor != 0 && end < blocks) {
             show_first_grid(places);

@@ -93,7 +93,7 @@ __device__ inline void finish_run() {
         for (unsigned i = threadIdx.x; i <= engine().cell_mask; i += blockDim.x) {
             donations += take_away_donation(engine().warp_cells[i]) + take_away_donation(engine().block_cells[i]);
         }
-        if (donations != 0) atomicAdd(&control.at_stop.donations, donations);
+        if (donations != 0) fetch_add_relaxed(control.at_stop.donations, donations);
         fence();
         __syncthreads();
         donations = load_relaxed(control.at_stop.donations);
@@ -144,7 +144,7 @@ __device__ inline void finish_run() {
     }
     for (unsigned i = threadIdx.x; i < size_classes * sublists; i += blockDim.x) control.free_lists[i / sublists][i % sublists] = 0;
     if (engine().replayed || engine().locked) {  // the host, or another run, goes by what the first thread writes last
-        __threadfence_system();
+        fence_for_host();
         __syncthreads();
     }
     if (threadIdx.x != 0) return;
@@ -176,7 +176,7 @@ __device__ inline void finish_run() {
         all_requests[i]->open = 0;
         all_requests[i]->posted = donated[i];  // tickets that were never served count as not taken
     }
-    if (engine().replayed) __threadfence_system();  // the host may look at the result before it has seen the grid end
+    if (engine().replayed) fence_for_host();  // the host may look at the result before it has seen the grid end
     store_relaxed(result.finished, 1u);
     if (engine().locked) leave_engine(control);
 }
@@ -192,9 +192,9 @@ __device__ inline void add_up_counts() {
     const unsigned deepest_wait = __reduce_max_sync(all_lanes, is_warp ? warps[lane].deepest_wait : 0);
     if (lane != 0) return;
     run_control& control = *engine().control;
-    if (grids != 0) atomicAdd(&control.grids, grids);
-    if (deepest != 0) atomicMax(&control.deepest, deepest);
-    if (deepest_wait != 0) atomicMax(&control.deepest_wait, deepest_wait);
+    if (grids != 0) fetch_add_relaxed(control.grids, grids);
+    if (deepest != 0) fetch_max_relaxed(control.deepest, deepest);
+    if (deepest_wait != 0) fetch_max_relaxed(control.deepest_wait, deepest_wait);
 }
 
 /// One thread: one worker block less. Behind all that it has written and seen others write; the last one sees all that the others have.
@@ -205,7 +205,7 @@ __device__ inline bool is_last_to_end() {
 __device__ __noinline__ inline void end_worker_block() {
     const bool stopped = lane_rank() == 0 && load_relaxed_in_block(this_block().gang.over) != run_is_complete && run_stopped();
     if (__syncthreads_or(static_cast<int>(stopped)) != 0) {  // no other warp changes anything any more
-        if (lane_rank() == 0) atomicAdd(&engine().control->abandoned, count_abandoned());
+        if (lane_rank() == 0) fetch_add_relaxed(engine().control->abandoned, count_abandoned());
         fence();
         __syncthreads();
     }

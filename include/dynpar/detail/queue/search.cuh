@@ -21,7 +21,7 @@ __device__ inline void poll_shared_state() {
     gang_state& gang = this_block().gang;
     const unsigned now = cycles_now();
     const unsigned read_at = load_relaxed_in_block(gang.read_at);
-    if (now - read_at <= cycles_between || atomicCAS(&gang.read_at, read_at, now) != read_at) return;
+    if (now - read_at <= cycles_between || compare_exchange_relaxed(gang.read_at, read_at, now) != read_at) return;
     static_assert(open_grid_places == 3, "two loads of 16 bytes");
     unsigned long long words[4];
     load_four_words(reinterpret_cast<const unsigned long long*>(&engine().control->done), words);

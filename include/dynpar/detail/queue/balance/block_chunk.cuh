@@ -38,12 +38,12 @@ __device__ inline block_batch load_block_batch() { return block_batch(load_relax
 /// One lane: tells the returns, if all blocks that were taken have returned.
 __device__ __noinline__ inline void flush_complete_block_batch() {
     gang_state& gang = this_block().gang;
-    while (load_block_batch().are_complete() && atomicCAS(&gang.chunk_lock, 0u, 1u) == 0) {  // else whoever has the lock looks again
-        __threadfence_block();
+    while (load_block_batch().are_complete() && compare_exchange_relaxed(gang.chunk_lock, 0u, 1u) == 0) {  // else whoever has the lock looks again
+        fence_in_block();
         const block_batch kept = load_block_batch();
         const arena_index grid = load_relaxed_in_block(gang.batch_of);
         if (kept.are_complete()) store_relaxed_in_block(gang.batch, 0u);  // under the lock no block goes out, and so none returns
-        __threadfence_block();
+        fence_in_block();
         store_relaxed_in_block(gang.chunk_lock, 0u);
         if (kept.are_complete()) return add_to_counter(grid, -static_cast<int>(kept.count()));
     }
@@ -72,25 +72,25 @@ __device__ inline bool no_open_grids() {
 /// there are no more to be had, the others are told at once: somebody may be waiting for it. If a grid goes on then, this warp runs its
 /// first block: a grid mostly goes on from that, and what it takes this multiprocessor has in its instruction cache.
 __device__ inline void return_to_chunk(bool counted) {
-    __threadfence_block();
+    fence_in_block();
     const unsigned change = (counted ? 1u : 0u) - block_batch::one_out;
-    const block_batch now(atomicAdd(&this_block().gang.batch, change) + change);
+    const block_batch now(fetch_add_relaxed(this_block().gang.batch, change) + change);
     if (!now.are_complete() || load_chunk().left() > 0 || !no_open_grids()) return;
     this_warp().keeps_first = 1;
     flush_complete_block_batch();
     this_warp().keeps_first = 0;
 }
 /// One lane: blocks of the share that were out run some other time, and are counted then.
-__device__ inline void take_out_of_chunk(std::uint32_t blocks) { atomicSub(&this_block().gang.batch, blocks * block_batch::one_out); }
+__device__ inline void take_out_of_chunk(std::uint32_t blocks) { fetch_sub_relaxed(this_block().gang.batch, blocks * block_batch::one_out); }
 
 /// One lane: takes so many blocks, and says how many were left before; 0 if none. Nobody fills the share before all have said that they
 /// have read it, so that is to be done at once.
 __device__ inline std::uint32_t claim_chunk(std::uint32_t wanted) {
-    return static_cast<std::uint32_t>(max(open_grid_word(atomicSub(&this_block().gang.chunk_left, wanted)).left(), 0));
+    return static_cast<std::uint32_t>(max(open_grid_word(fetch_sub_relaxed(this_block().gang.chunk_left, wanted)).left(), 0));
 }
 __device__ inline void finish_claim(std::uint32_t left, std::uint32_t wanted) {
-    __threadfence_block();
-    atomicAdd(&this_block().gang.chunk_read, min(wanted, left));
+    fence_in_block();
+    fetch_add_relaxed(this_block().gang.chunk_read, min(wanted, left));
 }
 /// Makes the task of the share the one that a claim is for. The share may have been filled since somebody looked at it: then it is not
 /// what was looked for. `end`: of the share's blocks.
@@ -108,7 +108,7 @@ __device__ inline bool take_of_chunk(int deeper_than, bool on_block, wide_task& 
     const std::uint32_t wanted = grain_of(seen.width());
     const std::uint32_t left = claim_chunk(wanted);
     if (left == 0) return false;
-    __threadfence_block();
+    fence_in_block();
     unsigned words[task_words];
 #pragma unroll
     for (unsigned i = 0; i < task_words; ++i) words[i] = load_relaxed_in_block(chunk_word(i));
@@ -147,11 +147,11 @@ __device__ inline std::uint32_t guided_chunk(std::uint32_t left, std::uint32_t w
 /// Who holds the share's lock, and has said which task the share is of: `blocks` of it, up to the one before `end`.
 __device__ inline void open_chunk(std::uint32_t width, std::uint32_t end, std::uint32_t blocks, bool counted) {
     gang_state& gang = this_block().gang;
-    if (counted) atomicAdd(&gang.batch, blocks * block_batch::one_out);
+    if (counted) fetch_add_relaxed(gang.batch, blocks * block_batch::one_out);
     store_relaxed_in_block(gang.chunk_end, end);
     store_relaxed_in_block(gang.chunk_size, blocks);
     store_relaxed_in_block(gang.chunk_read, 0u);
-    __threadfence_block();
+    fence_in_block();
     store_relaxed_in_block(gang.chunk_left, open_grid_word(0, width, blocks).lower());
 }
 
@@ -159,8 +159,8 @@ __device__ inline void open_chunk(std::uint32_t width, std::uint32_t end, std::u
 /// to take, or another warp is at it. `seen` may be old.
 __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word seen) {
     gang_state& gang = this_block().gang;
-    if (load_relaxed_in_block(gang.chunk_lock) != 0 || atomicCAS(&gang.chunk_lock, 0u, 1u) != 0) return false;
-    __threadfence_block();
+    if (load_relaxed_in_block(gang.chunk_lock) != 0 || compare_exchange_relaxed(gang.chunk_lock, 0u, 1u) != 0) return false;
+    fence_in_block();
     bool filled = false;
     unsigned told = 0;
     arena_index told_of = 0;
@@ -183,7 +183,7 @@ __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word s
             if (same ? kept.count() >= block_batch::many : kept.are_complete()) {
                 told = kept.count();
                 told_of = load_relaxed_in_block(gang.batch_of);
-                atomicSub(&gang.batch, told);
+                fetch_sub_relaxed(gang.batch, told);
             }
             if (!same) {
                 wide_task task;
@@ -202,7 +202,7 @@ __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word s
         const auto others = static_cast<std::uint32_t>(max(found.left() - static_cast<int>(wanted), 0));
         store_relaxed_in_block(gang.open_grids[place], open_grid_word(0, found.width(), others).lower());
     }
-    __threadfence_block();
+    fence_in_block();
     store_relaxed_in_block(gang.chunk_lock, 0u);
     if (told != 0) add_to_counter(told_of, -static_cast<int>(told));
     flush_block_batch();
@@ -266,7 +266,7 @@ struct claimed_blocks {
 
 /// All lanes together: reads what one of them has taken.
 __device__ inline claimed_blocks read_claim(const warp_claim& claim) {
-    __threadfence_block();
+    fence_in_block();
     std::uint32_t word = 0;
     if (lane_rank() < task_words) word = load_relaxed_in_block(chunk_word(lane_rank()));
     const std::uint32_t end = load_relaxed_in_block(this_block().gang.chunk_end);

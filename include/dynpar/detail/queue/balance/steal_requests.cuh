@@ -13,8 +13,8 @@ namespace queue {
 /// Nobody waits in a loop here: with thousands of warps, a compare-and-swap that is tried again until it succeeds takes longer
 /// than all the work.
 __device__ inline unsigned long long post_request(request_counters& requests) {
-    const unsigned long long number = atomicAdd(&requests.posted, 1ull);
-    atomicAdd(&requests.open, 1);
+    const unsigned long long number = fetch_add_relaxed(requests.posted, 1ull);
+    fetch_add_relaxed(requests.open, 1);
     return number;
 }
 
@@ -22,8 +22,8 @@ __device__ inline bool has_open_request(request_counters& requests) { return loa
 
 /// One lane: the right to serve the next ticket; ~0 if nobody is hungry. Never more gifts than tickets: a gift has a taker.
 __device__ inline unsigned long long claim_request(request_counters& requests) {
-    if (atomicSub(&requests.open, 1) > 0) return atomicAdd(&requests.donated, 1ull);
-    atomicAdd(&requests.open, 1);
+    if (fetch_sub_relaxed(requests.open, 1) > 0) return fetch_add_relaxed(requests.donated, 1ull);
+    fetch_add_relaxed(requests.open, 1);
     return ~0ull;
 }
 
@@ -146,7 +146,7 @@ __device__ __noinline__ inline bool wait_until_empty(const transfer_cell& donati
         if (lane_rank() == 0) {
             empty = load_acquire(donation.turn) == empty_turn(number);
             over = !empty && (run_stopped() || load_relaxed(engine().control->done) != 0);
-            if (over) atomicAdd(&engine().control->empty_donations, 1u);  // one was promised, and does not come
+            if (over) fetch_add_relaxed(engine().control->empty_donations, 1u);  // one was promised, and does not come
         }
         if (__shfl_sync(all_lanes, empty, 0)) return true;
         if (__shfl_sync(all_lanes, over, 0)) return false;
@@ -292,7 +292,7 @@ __device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
             }
             __syncwarp();
             if (lane == 0) {
-                if (count == 0) atomicAdd(&engine().control->empty_donations, 1u);
+                if (count == 0) fetch_add_relaxed(engine().control->empty_donations, 1u);
                 donation.count = count;
                 store_release(donation.turn, empty_turn(number) + 1);
             }

@@ -117,7 +117,7 @@ private:
         if (shared_calls_ >= 0xffffu * refused_call) return true;  // from here on once for each thread: rather too often than never
         shared_calls_ += refused_call;
         const unsigned mine = shared_calls_ / refused_call;
-        return atomicMax(is_on_warp() ? &this_warp().refused_shared : &this_block().gang.refused_shared, mine) < mine;
+        return fetch_max_relaxed(is_on_warp() ? this_warp().refused_shared : this_block().gang.refused_shared, mine) < mine;
     }
 
     template <class Task>
@@ -187,8 +187,8 @@ private:
     __device__ arena_index counting_node() {
         const arena_index mine = ensure_own();
         if (mine == 0) return 0;
-        atomicMax(is_on_warp() ? &this_warp().own_accounted : &this_block().gang.own_accounted, 1u);
-        atomicAdd(&at<grid_node>(mine)->counter, 1);
+        fetch_max_relaxed(is_on_warp() ? this_warp().own_accounted : this_block().gang.own_accounted, 1u);
+        fetch_add_relaxed(at<grid_node>(mine)->counter, 1);
         return mine;
     }
     /// A continuation into the record that only this block knows, for the first of the block's threads that asks.

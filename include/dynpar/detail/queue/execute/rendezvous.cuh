@@ -44,8 +44,8 @@ __device__ __noinline__ inline block_votes vote_of_block(bool first, bool second
     warp_state& warp = this_warp();
     bring_lanes_together();
     // Every thread for itself: a vote of the warp first, of which one lane makes use, has been compiled into that lane's branch.
-    if (first) atomicAdd(&gang.votes[0], 1u);
-    if (second) atomicAdd(&gang.votes[1], 1u);
+    if (first) fetch_add_relaxed(gang.votes[0], 1u);
+    if (second) fetch_add_relaxed(gang.votes[1], 1u);
     __syncwarp();  // threads may come one by one; the block's barrier counts whole warps
     sync_block();
     const unsigned votes[2] = {load_relaxed(gang.votes[0]), load_relaxed(gang.votes[1])};

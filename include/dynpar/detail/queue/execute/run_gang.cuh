@@ -37,7 +37,7 @@ __device__ inline void choose_candidate_here(int deeper_than) {
         if (have && !push_block_task(gang.candidate)) stop_run(no_memory);  // what some warp cannot join, for what all may
         gang.candidate = task;
         store_relaxed_in_block(gang.depth, task.info & info::depth_mask);
-        __threadfence_block();
+        fence_in_block();
         store_relaxed_in_block(gang.has_candidate, 1u);
     });
 }
@@ -60,14 +60,14 @@ __device__ inline bool block_task_wanted(int depth) {
     return may_join();
 }
 
-__device__ inline void offer_to_join() { atomicOr(&this_block().gang.ready, 1u << threadIdx.x / warp_size); }
+__device__ inline void offer_to_join() { fetch_or_relaxed(this_block().gang.ready, 1u << threadIdx.x / warp_size); }
 __device__ inline bool all_have_joined() { return load_relaxed_in_block(this_block().gang.ready) == all_warps(); }
 
 /// One lane: takes this warp's bit back; false if all warps have set theirs, and what they agree on is to be done.
 __device__ DYNPAR_NOINLINE inline bool take_back(unsigned& bits) {
     unsigned seen = load_relaxed_in_block(bits);
     while (seen != all_warps()) {
-        const unsigned found = atomicCAS(&bits, seen, seen & ~(1u << threadIdx.x / warp_size));
+        const unsigned found = compare_exchange_relaxed(bits, seen, seen & ~(1u << threadIdx.x / warp_size));
         if (found == seen) return true;
         seen = found;
     }
@@ -144,7 +144,7 @@ __device__ inline void run_candidate() {
         if (why == waiting) wait_on_block(task.grid, task.info & info::depth_mask, launched, false);
     }
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
-    if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
+    if (lane_rank() == 0 && sum != 0) fetch_add_relaxed(gang.launched, sum);
     if (gang.own != 0 && gang.own_accounted < 2) {
         point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, task.grid, gang.own);
         point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, task.grid, gang.own);

@@ -11,11 +11,6 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// How far this thread's stack has got, in bytes; it grows downwards.
-__device__ __noinline__ inline unsigned stack_place() {
-    volatile unsigned here = 0;
-    return static_cast<unsigned>(__cvta_generic_to_local(const_cast<unsigned*>(&here)));
-}
 /// Whether a block at this depth may wait: how many waits may lie on top of each other is a limit of its own, and each takes stack.
 /// What a kernel needs of the stack is known to nobody beforehand.
 __device__ inline bool may_wait(unsigned depth) {
@@ -50,7 +45,7 @@ __device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t
 /// For every thread that comes to `wait()`.
 __device__ inline void note_wait(std::uint32_t depth) {
     unsigned& deepest_wait = this_warp().deepest_wait;
-    if (load_relaxed(deepest_wait) <= depth) atomicMax(&deepest_wait, depth + 1);
+    if (load_relaxed(deepest_wait) <= depth) fetch_max_relaxed(deepest_wait, depth + 1);
 }
 
 /// For a lane in `wait()`: returns when its children, all counted in `own`, are complete.
@@ -91,7 +86,7 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     __syncwarp();
     if (lane_rank() == 0) {
         warp.own_accounted = 2;
-        if (sum != 0) atomicAdd(&at<grid_node>(own)->counter, sum);
+        if (sum != 0) fetch_add_relaxed(at<grid_node>(own)->counter, sum);
     }
     __syncwarp();
     bool stopped = false;
@@ -112,14 +107,14 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
     if (any_of_block(!may_wait(depth))) {
         if (threadIdx.x == 0) gang.first_waiter = ~0u;
         sync_block();
-        if (waits) atomicMin(&gang.first_waiter, threadIdx.x);
+        if (waits) fetch_min_relaxed(gang.first_waiter, threadIdx.x);
         __syncwarp();
         sync_block();
         return load_relaxed_in_block(gang.first_waiter) == threadIdx.x ? wait_outcome::refused_and_first : wait_outcome::refused;
     }
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     launched = 0;
-    if (lane_rank() == 0 && sum != 0) atomicAdd(&gang.launched, sum);
+    if (lane_rank() == 0 && sum != 0) fetch_add_relaxed(gang.launched, sum);
     sync_block();
     if (threadIdx.x == 0 && gang.own == 0 && gang.launched != 0) {
         ensure_shared_node(gang.own, grid, depth);
@@ -137,7 +132,7 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
         sync_block();
         if (threadIdx.x == 0) {
             gang.own_accounted = 2;
-            if (gang.launched != 0) atomicAdd(&at<grid_node>(own)->counter, static_cast<int>(gang.launched));
+            if (gang.launched != 0) fetch_add_relaxed(at<grid_node>(own)->counter, static_cast<int>(gang.launched));
             gang.launched = 0;
         }
         sync_block();
@@ -156,7 +151,7 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
                 bool all_arrived = false;
                 if (lane_rank() == 0) {
                     stopped = stopped || run_stopped();
-                    atomicOr(&gang.arrived, 1u << threadIdx.x / warp_size);
+                    fetch_or_relaxed(gang.arrived, 1u << threadIdx.x / warp_size);
                     while (true) {
                         all_arrived = load_relaxed_in_block(gang.arrived) == all_warps();
                         if (all_arrived) break;

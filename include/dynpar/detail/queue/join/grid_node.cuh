@@ -61,8 +61,8 @@ __device__ inline arena_index ensure_shared_node(arena_index& own, arena_index g
     if (there != 0) return there;
     const arena_index mine = make_node(grid, depth);
     if (mine == 0) return 0;
-    __threadfence_block();
-    const arena_index found = atomicCAS(&own, 0u, mine);
+    fence_in_block();
+    const arena_index found = compare_exchange_relaxed(own, 0u, mine);
     if (found == 0) return mine;
     release(mine, 0);
     return found;
@@ -75,7 +75,7 @@ __device__ __noinline__ inline arena_index allocate_for(arena_index grid, unsign
     if (piece == 0) return 0;
     memory_link* link = at<memory_link>(piece);
     link->size_class = size_class;
-    link->next = atomicExch(&at<grid_node>(grid)->memory, piece);
+    link->next = exchange_relaxed(at<grid_node>(grid)->memory, piece);
     return piece;
 }
 
@@ -88,7 +88,7 @@ __device__ inline void* allocate_scratch(arena_index grid, unsigned long long by
 __device__ __noinline__ inline void* scratch_of(arena_index node, unsigned long long bytes) {
     grid_node* of = at<grid_node>(node);
     if (bytes <= sizeof(of->scratch) &&
-        (atomicOr(&of->depth_and_flags, grid_node::scratch_taken) & grid_node::scratch_taken) == 0) {
+        (fetch_or_relaxed(of->depth_and_flags, grid_node::scratch_taken) & grid_node::scratch_taken) == 0) {
         return of->scratch;
     }
     return allocate_scratch(node, bytes);
@@ -105,7 +105,7 @@ struct inline_continuation {
 __device__ inline void put_continuation(grid_node* node, const inline_continuation& inlined) {
     node->arguments = inlined.arguments;
     node->entry = inlined.entry;
-    if (inlined.threads_log2 != 0) atomicOr(&node->depth_and_flags, inlined.threads_log2 << grid_node::threads_shift);
+    if (inlined.threads_log2 != 0) fetch_or_relaxed(node->depth_and_flags, inlined.threads_log2 << grid_node::threads_shift);
 }
 
 /// The same if nothing has been added yet. `lock`: of all threads that may add to this grid. False if something has.
@@ -122,7 +122,7 @@ __device__ __noinline__ inline bool add_inline_continuation(arena_index grid, co
 
 /// Adds a continuation that runs after all that this grid has added before, and before what was there when it began. Any thread.
 __device__ inline void add_continuation(arena_index grid, arena_index place) {
-    at<grid_descriptor>(place)->link.next = atomicExch(&at<grid_node>(grid)->added, place);
+    at<grid_descriptor>(place)->link.next = exchange_relaxed(at<grid_node>(grid)->added, place);
 }
 
 /// A record, all but its arguments.

@@ -106,7 +106,7 @@ __device__ __noinline__ inline arena_index open_stream() {
     if (place == 0) return 0;
     *at<stream_state>(place) = stream_state{0, 0, 0, 1, 0, 0};
 #if !DYNPAR_NO_TRACE
-    if (engine().trace != nullptr) at<stream_state>(place)->number = atomicAdd(&engine().trace->streams, 1u);
+    if (engine().trace != nullptr) at<stream_state>(place)->number = fetch_add_relaxed(engine().trace->streams, 1u);
 #endif
     return place;
 }

@@ -24,7 +24,7 @@ __device__ inline void push_free(unsigned long long& head, arena_index piece) {
         store_relaxed(*at<arena_index>(piece), static_cast<arena_index>(seen));
         fence();
         const unsigned long long next = ((seen >> 32) + 1) << 32 | piece;
-        const unsigned long long found = atomicCAS(&head, seen, next);
+        const unsigned long long found = compare_exchange_relaxed(head, seen, next);
         if (found == seen) return;
         seen = found;
     }
@@ -36,7 +36,7 @@ __device__ inline arena_index pop_free(unsigned long long& head) {
         fence();
         const arena_index next_piece = load_relaxed(*at<arena_index>(static_cast<arena_index>(seen)));  // perhaps no longer a link:
         const unsigned long long next = ((seen >> 32) + 1) << 32 | next_piece;                  // then the exchange fails
-        const unsigned long long found = atomicCAS(&head, seen, next);
+        const unsigned long long found = compare_exchange_relaxed(head, seen, next);
         if (found == seen) {
             fence();
             return static_cast<arena_index>(seen);
@@ -57,11 +57,11 @@ __device__ inline arena_index take_new(unsigned long long units) {
     const unsigned long long room = engine().arena_units - engine().arena_fresh;
     unsigned long long seen = load_relaxed(taken);
     if (units <= 2 * warp_size && seen + units + plenty <= room) {
-        seen = atomicAdd(&taken, units);
+        seen = fetch_add_relaxed(taken, units);
         return seen + units <= room ? static_cast<arena_index>(engine().arena_fresh + seen) : 0;
     }
     while (seen + units <= room) {
-        const unsigned long long found = atomicCAS(&taken, seen, seen + units);
+        const unsigned long long found = compare_exchange_relaxed(taken, seen, seen + units);
         if (found == seen) return static_cast<arena_index>(engine().arena_fresh + seen);
         seen = found;
     }
@@ -106,9 +106,9 @@ __device__ inline arena_index* cached_nodes() {
 /// A record's place, 0 if there is none at hand. Lanes may call it on their own.
 __device__ inline arena_index take_cached_node() {
     warp_state& warp = this_warp();
-    const int left = atomicSub(&warp.free_nodes, 1);
+    const int left = fetch_sub_relaxed(warp.free_nodes, 1);
     if (left > 0) return cached_nodes()[left - 1];
-    atomicAdd(&warp.free_nodes, 1);
+    fetch_add_relaxed(warp.free_nodes, 1);
     return 0;
 }
 /// 0 if there is no memory.
@@ -120,11 +120,11 @@ __device__ inline arena_index take_node() {
 /// Not while other lanes of this warp take records.
 __device__ inline void give_back_node(arena_index node) {
     warp_state& warp = this_warp();
-    const int place = atomicAdd(&warp.free_nodes, 1);
+    const int place = fetch_add_relaxed(warp.free_nodes, 1);
     if (place < static_cast<int>(node_cache_capacity)) {
         cached_nodes()[place] = node;
     } else {
-        atomicSub(&warp.free_nodes, 1);
+        fetch_sub_relaxed(warp.free_nodes, 1);
         release(node, 0);
     }
 }
@@ -140,9 +140,9 @@ __device__ inline arena_index* cached_pieces() {
 /// 0 if there is none at hand. Lanes may call it on their own, but not while others give back.
 __device__ inline arena_index take_cached_piece() {
     warp_state& warp = this_warp();
-    const int left = atomicSub(&warp.free_pieces, 1);
+    const int left = fetch_sub_relaxed(warp.free_pieces, 1);
     if (left > 0) return cached_pieces()[left - 1];
-    atomicAdd(&warp.free_pieces, 1);
+    fetch_add_relaxed(warp.free_pieces, 1);
     return 0;
 }
 /// 0 if there is no memory.
@@ -153,18 +153,18 @@ __device__ __noinline__ inline arena_index take_piece() {
 
 __device__ __noinline__ inline void give_back_piece(arena_index piece) {
     warp_state& warp = this_warp();
-    const int place = atomicAdd(&warp.free_pieces, 1);
+    const int place = fetch_add_relaxed(warp.free_pieces, 1);
     if (place < static_cast<int>(piece_cache_capacity)) {
         cached_pieces()[place] = piece;
     } else {
-        atomicSub(&warp.free_pieces, 1);
+        fetch_sub_relaxed(warp.free_pieces, 1);
         release(piece, piece_class);
     }
 }
 
 /// The same for a piece that is not worth the time now: all that a grid continues with may be waiting.
 __device__ inline void give_back_later(arena_index piece) {
-    const arena_index before = atomicExch(&this_warp().spent, piece);
+    const arena_index before = exchange_relaxed(this_warp().spent, piece);
     if (before != 0) give_back_piece(before);
 }
 __device__ inline void give_back_spent() {

@@ -1,12 +1,11 @@
-// Queue engine: every load, store, atomic and fence whose order matters between threads, and what else is not C++. The one place with
-// PTX; a simulated GPU has bodies of its own for what is here.
-//
-// CUDA's own functions (atomicAdd, __syncwarp, __threadfence_block, ...) stand in the code under their names, with relaxed order.
+// Queue engine: every load, store, atomic and fence that threads use to communicate, with its order, and what else is not C++. The one
+// place with PTX, volatile and fences; a simulated GPU has bodies of its own.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "../../../platform.hpp"
 
@@ -24,6 +23,11 @@ namespace queue {
 /// Between what this thread has done and seen before and what it does after, for all threads of the device. __threadfence() is more than
 /// that, one order of all fences, which takes longer and which nothing here needs.
 __device__ inline void fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
+
+/// The same among the threads of a worker block, where it costs next to nothing.
+__device__ inline void fence_in_block() { __threadfence_block(); }
+/// The same for the host as well.
+__device__ inline void fence_for_host() { __threadfence_system(); }
 
 /// Reads what another thread has released. A fence would do as well, and would also wait for all that this thread has written.
 __device__ inline std::uint32_t load_acquire(const std::uint32_t& place) {
@@ -102,6 +106,12 @@ __device__ inline unsigned opaque(unsigned value) {
     return value;
 }
 
+/// How far this thread's stack has got, in bytes; it grows downwards.
+__device__ __noinline__ inline unsigned stack_place() {
+    volatile unsigned here = 0;
+    return static_cast<unsigned>(__cvta_generic_to_local(const_cast<unsigned*>(&here)));
+}
+
 /// The multiprocessor's clock.
 __device__ inline unsigned cycles_now() {
     unsigned now;
@@ -112,6 +122,8 @@ __device__ inline unsigned cycles_now() {
 #else
 
 __device__ inline void fence() { simulated_gpu::may_switch(); }
+__device__ inline void fence_in_block() {}
+__device__ inline void fence_for_host() {}
 template <class T>
 __device__ inline T load_acquire(const T& place) {
     simulated_gpu::may_switch();
@@ -155,11 +167,52 @@ __device__ inline T load_fresh(const T* place) {
 }
 __device__ inline void block_barrier() { simulated_gpu::block_barrier(); }
 __device__ inline unsigned opaque(unsigned value) { return value; }
+__device__ __noinline__ inline unsigned stack_place() {
+    volatile unsigned here = 0;
+    return static_cast<unsigned>(__cvta_generic_to_local(const_cast<unsigned*>(&here)));
+}
 __device__ inline unsigned cycles_now() { return simulated_gpu::cycles(); }
 
 #endif
 
-/// As look() and put(), for shared memory that the warps of a worker block look at without a lock: 32 bits, which are read and written as
+// Atomics without an order, on device or shared memory; what was there before. `change` need not be of the place's type.
+template <class T>
+using value_of = std::common_type_t<T>;
+template <class T>
+__device__ inline T fetch_add_relaxed(T& place, value_of<T> change) {
+    return atomicAdd(&place, change);
+}
+template <class T>
+__device__ inline T fetch_sub_relaxed(T& place, value_of<T> change) {
+    return atomicSub(&place, change);
+}
+template <class T>
+__device__ inline T fetch_min_relaxed(T& place, value_of<T> value) {
+    return atomicMin(&place, value);
+}
+template <class T>
+__device__ inline T fetch_max_relaxed(T& place, value_of<T> value) {
+    return atomicMax(&place, value);
+}
+template <class T>
+__device__ inline T fetch_or_relaxed(T& place, value_of<T> bits) {
+    return atomicOr(&place, bits);
+}
+template <class T>
+__device__ inline T fetch_and_relaxed(T& place, value_of<T> bits) {
+    return atomicAnd(&place, bits);
+}
+template <class T>
+__device__ inline T exchange_relaxed(T& place, value_of<T> value) {
+    return atomicExch(&place, value);
+}
+/// What was found: `expected` if it has been exchanged.
+template <class T>
+__device__ inline T compare_exchange_relaxed(T& place, value_of<T> expected, value_of<T> value) {
+    return atomicCAS(&place, expected, value);
+}
+
+/// As load_relaxed() and store_relaxed(), for shared memory that the warps of a worker block look at without a lock: 32 bits, which are read and written as
 /// one.
 ///
 /// A tool that looks for races in shared memory knows of barriers and of atomics only. For it define DYNPAR_SHOW_RACES as 1: then these

@@ -381,7 +381,7 @@ __device__ inline T* at(arena_index place) {
 }
 
 /// Ends the run early. The first reason stays.
-__device__ inline void stop_run(stop_reason why) { atomicCAS(&engine().control->stop, static_cast<unsigned>(not_stopped), why); }
+__device__ inline void stop_run(stop_reason why) { compare_exchange_relaxed(engine().control->stop, static_cast<unsigned>(not_stopped), why); }
 __device__ inline bool run_stopped() { return load_relaxed(engine().control->stop) != not_stopped; }
 
 #endif

@@ -21,7 +21,7 @@ __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth)
     for (unsigned probe = 0; probe < run_result::most_kernels; ++probe, number = (number + 1) % run_result::most_kernels) {
         found = load_relaxed(control.begun_kernels[number]);
         depths = load_relaxed(control.begun_depths[number]);
-        if (found == 0) found = atomicCAS(&control.begun_kernels[number], 0ull, address);
+        if (found == 0) found = compare_exchange_relaxed(control.begun_kernels[number], 0ull, address);
         if (found == 0 || found == address) break;
     }
     if (found == 0) {
@@ -33,8 +33,8 @@ __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth)
         return;  // too many kernels
     }
     const unsigned long long bit = 1ull << depth;
-    if ((depths & bit) != 0 || (atomicOr(&control.begun_depths[number], bit) & bit) != 0) return;
-    const unsigned order = atomicAdd(&control.begun_count, 1u);
+    if ((depths & bit) != 0 || (fetch_or_relaxed(control.begun_depths[number], bit) & bit) != 0) return;
+    const unsigned order = fetch_add_relaxed(control.begun_count, 1u);
     if (order >= run_result::most_begun) return;
     store_relaxed(result.begun[order], number << 16 | depth << 1 | 1u);  // on its way before the kernel begins; a fence would wait for the host
 }
@@ -57,13 +57,13 @@ __device__ __noinline__ inline void note_begin_on_worker_block(text kernel, unsi
         unsigned place = 0;
         while (place < noted_kernels::capacity && load_relaxed_in_block(noted.names[place]) != key) ++place;
         if (place == noted_kernels::capacity) {  // forgets another; two warps may take a place each
-            place = atomicAdd(&noted.next, 1u) % noted_kernels::capacity;
+            place = fetch_add_relaxed(noted.next, 1u) % noted_kernels::capacity;
             store_relaxed_in_block(noted.depths[place][0], 0u);
             store_relaxed_in_block(noted.depths[place][1], 0u);
             store_relaxed_in_block(noted.names[place], key);
         }
         const unsigned bit = 1u << depth % 32;
-        if ((atomicOr(&noted.depths[place][depth / 32], bit) & bit) == 0) note_begin_anew(kernel, depth);
+        if ((fetch_or_relaxed(noted.depths[place][depth / 32], bit) & bit) == 0) note_begin_anew(kernel, depth);
     }
     __syncwarp(these);
 }

@@ -26,8 +26,8 @@ __device__ inline void begin_trace(text first_kernel) {
 
 /// The one thread of a worker block that has found all of a batch used.
 __device__ inline void take_trace_batch() {
-    atomicAdd(&engine().trace->wanted, static_cast<unsigned long long>(trace_batch::size));
-    store_relaxed_in_block(this_block().gang.trace_batch, trace_batch::word(gridDim.x + atomicAdd(&engine().control->trace_batches, 1u)));
+    fetch_add_relaxed(engine().trace->wanted, static_cast<unsigned long long>(trace_batch::size));
+    store_relaxed_in_block(this_block().gang.trace_batch, trace_batch::word(gridDim.x + fetch_add_relaxed(engine().control->trace_batches, 1u)));
 }
 
 /// A number for a grid; none where the trace is full, or where the grid may have none: then it is only counted. A worker block takes
@@ -35,13 +35,13 @@ __device__ inline void take_trace_batch() {
 __device__ __noinline__ inline std::uint32_t take_trace_id(bool may_have_one) {
     device_trace& trace = *engine().trace;
     if (!may_have_one) {
-        atomicAdd(&trace.wanted, 1ull);
+        fetch_add_relaxed(trace.wanted, 1ull);
         return dynpar::grid_record::none;
     }
     unsigned& batch = this_block().gang.trace_batch;
     while (true) {
         if (trace_batch::used(load_relaxed_in_block(batch)) > trace_batch::size) continue;  // somebody is taking another
-        const unsigned found = atomicAdd(&batch, 1u);
+        const unsigned found = fetch_add_relaxed(batch, 1u);
         if (trace_batch::used(found) < trace_batch::size) {
             const std::uint32_t id = trace_batch::first(found) + trace_batch::used(found);
             return id < engine().trace_capacity ? id : dynpar::grid_record::none;
@@ -58,7 +58,7 @@ __device__ inline void end_trace() {
         const unsigned id = trace_batch::first(batch) + i;
         if (id < engine().trace_capacity) engine().trace_records[id].name = device_trace_record::unused;
     }
-    if (lane_rank() == 0 && used != 0) atomicAdd(&engine().trace->wanted, static_cast<unsigned long long>(used));
+    if (lane_rank() == 0 && used != 0) fetch_add_relaxed(engine().trace->wanted, static_cast<unsigned long long>(used));
 }
 
 /// Whether a kernel's name is known to the host, as far as this worker block remembers.
@@ -73,7 +73,7 @@ __device__ inline unsigned long long keep_name_once(text kernel) {
     gang_state& gang = this_block().gang;
     if (!is_named(kernel)) {
         keep_name(*engine().trace, kernel);
-        store_relaxed_in_block(gang.named[atomicAdd(&gang.next_named, 1u) % gang_state::names_kept], static_cast<unsigned>(name_key(kernel)));
+        store_relaxed_in_block(gang.named[fetch_add_relaxed(gang.next_named, 1u) % gang_state::names_kept], static_cast<unsigned>(name_key(kernel)));
     }
     return name_key(kernel);
 }
@@ -85,8 +85,8 @@ __device__ __noinline__ inline void stamp(arena_index descriptor, std::uint32_t 
     device_trace_record& record = engine().trace_records[id];
     const unsigned long long ended = device_nanoseconds();
     if ((task_info & info::one_of_several) != 0) {
-        atomicMin(&record.begun, begun);
-        atomicMax(&record.ended, ended);
+        fetch_min_relaxed(record.begun, begun);
+        fetch_max_relaxed(record.ended, ended);
     } else {
         *reinterpret_cast<ulonglong2*>(&record.begun) = make_ulonglong2(begun, ended);
     }
@@ -100,11 +100,11 @@ __device__ inline traced_child* note_child(unsigned& count, traced_child* childr
                                            std::uint32_t depth, std::uint32_t threads, bool moldable, arena_index& descriptor) {
     unsigned& batch = this_block().gang.trace_batch;
     if (parent == 0 || parent >= engine().arena_begin || !is_named(kernel)) return nullptr;
-    const unsigned number = atomicAdd(&count, 1u);
+    const unsigned number = fetch_add_relaxed(count, 1u);
     if (number >= capacity) return nullptr;
     traced_child& child = children[number];
     child.id = dynpar::grid_record::none;
-    const unsigned found = atomicAdd(&batch, 1u);
+    const unsigned found = fetch_add_relaxed(batch, 1u);
     if (trace_batch::used(found) >= trace_batch::size) {
         if (trace_batch::used(found) == trace_batch::size) take_trace_batch();
         return nullptr;
@@ -129,7 +129,7 @@ __device__ inline traced_child* note_child(unsigned& count, traced_child* childr
 __device__ inline void forget_child(traced_child& child) {
     if (child.id == dynpar::grid_record::none) return;
     engine().trace_records[child.id].name = device_trace_record::unused;
-    atomicAdd(&engine().trace->wanted, ~0ull);
+    fetch_add_relaxed(engine().trace->wanted, ~0ull);
     child.id = dynpar::grid_record::none;
 }
 

@@ -78,11 +78,11 @@ __device__ inline open_grid_word claim_blocks(unsigned place, std::uint32_t bloc
 /// One lane: counts this warp among those that have nothing to do. It is counted from the first, so that the share is large enough for all
 /// warps, also for those that begin later.
 __device__ inline void begin_search() {
-    if (this_warp().searches == 0) atomicAdd(&this_block().gang.searching, 1u);
+    if (this_warp().searches == 0) fetch_add_relaxed(this_block().gang.searching, 1u);
     this_warp().searches = 1;
 }
 __device__ inline void end_search() {
-    if (this_warp().searches != 0) atomicSub(&this_block().gang.searching, 1u);
+    if (this_warp().searches != 0) fetch_sub_relaxed(this_block().gang.searching, 1u);
     this_warp().searches = 0;
 }
 

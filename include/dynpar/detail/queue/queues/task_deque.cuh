@@ -62,11 +62,11 @@ __device__ inline void copy_fresh_task(Task& to, const Task& from) {
 template <class Critical>
 __device__ inline void with_lock(unsigned& lock, Critical critical) {
     for (bool done = false; !done;) {
-        if (atomicCAS(&lock, 0u, 1u) == 0) {
+        if (compare_exchange_relaxed(lock, 0u, 1u) == 0) {
             fence();
             critical();
             fence();
-            atomicExch(&lock, 0u);
+            exchange_relaxed(lock, 0u);
             done = true;
         }
     }
@@ -75,11 +75,11 @@ __device__ inline void with_lock(unsigned& lock, Critical critical) {
 template <class Critical>
 __device__ inline void with_block_lock(unsigned& lock, Critical critical) {
     for (bool done = false; !done;) {
-        if (atomicCAS(&lock, 0u, 1u) == 0) {
-            __threadfence_block();
+        if (compare_exchange_relaxed(lock, 0u, 1u) == 0) {
+            fence_in_block();
             critical();
-            __threadfence_block();
-            atomicExch(&lock, 0u);
+            fence_in_block();
+            exchange_relaxed(lock, 0u);
             done = true;
         }
     }
@@ -88,16 +88,16 @@ __device__ inline void with_block_lock(unsigned& lock, Critical critical) {
 template <class Critical>
 __device__ inline void with_block_lock_as_warp(unsigned& lock, Critical critical) {
     if (lane_rank() == 0) {
-        while (atomicCAS(&lock, 0u, 1u) != 0) {
+        while (compare_exchange_relaxed(lock, 0u, 1u) != 0) {
         }
-        __threadfence_block();
+        fence_in_block();
     }
     __syncwarp();
     critical();
     __syncwarp();
     if (lane_rank() == 0) {
-        __threadfence_block();
-        atomicExch(&lock, 0u);
+        fence_in_block();
+        exchange_relaxed(lock, 0u);
     }
     __syncwarp();
 }
@@ -105,9 +105,9 @@ __device__ inline void with_block_lock_as_warp(unsigned& lock, Critical critical
 /// A place on the top of the stack, to be filled at once; null if it is full.
 template <class Task>
 __device__ inline Task* reserve() {
-    const std::uint32_t place = atomicAdd(&own_deque<Task>::owner_end(), 1u);
+    const std::uint32_t place = fetch_add_relaxed(own_deque<Task>::owner_end(), 1u);
     if (place - own_deque<Task>::steal_end() < own_deque<Task>::capacity) return &slot<Task>(place);
-    atomicSub(&own_deque<Task>::owner_end(), 1u);
+    fetch_sub_relaxed(own_deque<Task>::owner_end(), 1u);
     return nullptr;
 }
 

@@ -1,0 +1,20 @@
+# Threads of the queue engine communicate through memory/memory_order.cuh alone: no other header has PTX, volatile accesses, fences or
+# CUDA's atomics. So a place that needs an order names it, and a CPU can run all of it.
+file(GLOB_RECURSE headers RELATIVE ${QUEUE} ${QUEUE}/*.cuh ${QUEUE}/*.hpp)
+list(REMOVE_ITEM headers memory/memory_order.cuh)
+list(LENGTH headers count)
+if(count LESS 20)
+    message(FATAL_ERROR "only ${count} headers in ${QUEUE}")
+endif()
+foreach(header ${headers})
+    file(STRINGS ${QUEUE}/${header} lines)
+    set(number 0)
+    foreach(line IN LISTS lines)
+        math(EXPR number "${number} + 1")
+        string(REGEX REPLACE "//.*" "" code "${line}")
+        if(code MATCHES "(^|[^A-Za-z0-9_])(asm|volatile|__threadfence[a-z_]*|__ldcg|atomic[A-Z][A-Za-z]*)($|[^A-Za-z0-9_])" AND
+           NOT (header MATCHES "^host/" AND code MATCHES "volatile"))  # the host reads what the device writes to its memory
+            message(SEND_ERROR "${header}:${number}: ${CMAKE_MATCH_2}, which belongs into memory/memory_order.cuh: ${line}")
+        endif()
+    endforeach()
+endforeach()
