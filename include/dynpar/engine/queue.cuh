@@ -22,7 +22,7 @@
 #include "../cuda_error.hpp"
 #include "../detail/cuda_memory.hpp"
 #include "../detail/launch_grid.cuh"
-#include "../detail/queue/host/host.hpp"
+#include "../detail/queue/host/host_side.hpp"
 #include "../detail/queue/persistent_grid.cuh"
 #include "../detail/run_range.hpp"
 #include "../engine_options.hpp"
@@ -89,19 +89,22 @@ public:
         const text kernel_text = kernel_name<Kernel>();
         constexpr auto grid = &queue::persistent_grid<Kernel, Args...>;
         static queue::launch_cache cache;  // of this kernel
-        const unsigned most_worker_threads = host_->most_worker_threads(cache, reinterpret_cast<const void*>(grid));
-        if (const status why = host_->check_first(s, most_threads<Kernel>(), most_worker_threads);
+        const unsigned most_worker_threads =
+            host_->launcher().most_worker_threads(cache, reinterpret_cast<const void*>(grid));
+        if (const status why = host_->launcher().check_first(s, most_threads<Kernel>(), most_worker_threads);
             why != status::success) {
             return queue_handle(host_->refuse(kernel_text, s, why));
         }
         const auto payload = queue::make_payload(kernel, args...);
-        const unsigned threads = host_->block_threads_for(s, most_worker_threads);
-        const unsigned bytes = host_->shared_bytes_for(threads);
-        const unsigned blocks = host_->worker_blocks(cache, reinterpret_cast<const void*>(grid), threads, bytes);
+        const unsigned threads = host_->launcher().block_threads_for(s, most_worker_threads);
+        const unsigned bytes = host_->launcher().shared_bytes_for(threads);
+        const unsigned blocks =
+            host_->launcher().worker_blocks(cache, reinterpret_cast<const void*>(grid), threads, bytes);
         const auto lock = host_->lock_launches();
         auto run = host_->begin(stream, kernel_text, s);
         host_->enter(stream);
-        const queue::first_grid first = host_->first(s, queue::payload_bytes<Kernel, Args...>, threads);
+        const queue::first_grid first =
+            host_->launcher().first(s, queue::payload_bytes<Kernel, Args...>, threads, host_->is_traced());
         host_->launched(*run, stream,
                         detail::launch_grid(grid, blocks, threads, bytes, stream, host_->view(*run, blocks, threads),
                                             first, payload));

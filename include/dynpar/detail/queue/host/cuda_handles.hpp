@@ -1,0 +1,71 @@
+// Queue engine: what the host owns of CUDA: memory, streams, events. Making one throws `cuda_error`; that one cannot be
+// destroyed concerns only what comes next.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "../../../cuda_error.hpp"
+
+namespace dynpar {
+namespace detail {
+namespace queue {
+
+struct device_delete {
+    void operator()(void* memory) const noexcept { static_cast<void>(cudaFree(memory)); }
+};
+struct pinned_delete {
+    void operator()(void* memory) const noexcept { static_cast<void>(cudaFreeHost(memory)); }
+};
+struct event_delete {
+    using pointer = cudaEvent_t;
+    void operator()(cudaEvent_t event) const noexcept { static_cast<void>(cudaEventDestroy(event)); }
+};
+struct stream_delete {
+    using pointer = cudaStream_t;
+    void operator()(cudaStream_t stream) const noexcept { static_cast<void>(cudaStreamDestroy(stream)); }
+};
+
+template <class T>
+using device_pointer = std::unique_ptr<T, device_delete>;
+template <class T>
+using pinned_pointer = std::unique_ptr<T, pinned_delete>;
+using owned_event = std::unique_ptr<CUevent_st, event_delete>;
+using owned_stream = std::unique_ptr<CUstream_st, stream_delete>;
+
+/// `what` it is for, as in "allocating 64 bytes for the trace".
+template <class T>
+device_pointer<T> allocate_on_device(std::size_t bytes, const char* what) {
+    void* memory = nullptr;
+    if (const cudaError_t code = cudaMalloc(&memory, bytes); code != cudaSuccess) {
+        static_cast<void>(cudaGetLastError());
+        throw cuda_error(code, "allocating " + std::to_string(bytes) + " bytes for " + what, DYNPAR_HERE);
+    }
+    return device_pointer<T>(static_cast<T*>(memory));
+}
+
+/// Elements of a trivial type, which host and device see at the same address.
+template <class T>
+pinned_pointer<T> allocate_pinned(std::size_t count, const char* what) {
+    void* memory = nullptr;
+    check(cudaHostAlloc(&memory, count * sizeof(T), cudaHostAllocDefault), what);
+    return pinned_pointer<T>(static_cast<T*>(memory));
+}
+
+inline owned_stream make_stream() {
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making the queue engine's stream");
+    return owned_stream(stream);
+}
+inline owned_event make_event() {
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
+    return owned_event(event);
+}
+
+}  // namespace queue
+}  // namespace detail
+}  // namespace dynpar

@@ -1,0 +1,31 @@
+// Options of the queue engine.
+#pragma once
+
+#include <cstddef>
+
+#include "../../../engine_options.hpp"
+
+namespace dynpar {
+
+/// Options of the queue engine.
+struct queue_options : engine_options {
+    /// Threads of a worker block: the widest block that can run. A multiple of 32, at most 1024; 0: 512, or what the
+    /// run's first grid needs if that is more. With 1024 twice as many warps work on a multiprocessor: recursions of
+    /// many grids of a warp are faster, lane tasks that join slower (docs/queue-engine.md, Tuning).
+    unsigned block_threads = 0;
+    /// How many worker blocks; 0: enough for 512 threads on every multiprocessor, which is fastest for small grids.
+    unsigned worker_blocks = 0;
+    /// Threads that the blocks of moldable kernels get, if their shape allows. A warp is cheapest; 1 where every block
+    /// does little.
+    unsigned moldable_threads = 32;
+    /// Device memory in bytes for grids that are alive, their arguments and their scratch memory; 0:
+    /// `limits::heap_bytes`, and where that is not given 4 GiB, or a quarter of what is free if that is less. Over it a
+    /// run ends with `launch_error`.
+    std::size_t memory_bytes = 0;
+    /// Shared memory in bytes of a worker block, for `block.shared`; a block that needs more has it in device memory.
+    unsigned shared_bytes = 16 * 1024;
+    /// A run that takes longer is stopped, in milliseconds; 0: none. A kernel that never returns cannot be stopped.
+    unsigned long long deadline_milliseconds = 0;
+};
+
+}  // namespace dynpar
