@@ -1,4 +1,5 @@
-// Queue engine: what a worker takes off its stack. A task is one block of a grid, or a range of blocks, not yet begun.
+// Queue engine: what a deque holds. A task is one block of a grid, or a range of its blocks, that has not begun. Types,
+// and kernels with their arguments as bytes; no state.
 #pragma once
 
 #include <cstdint>
@@ -15,39 +16,42 @@ namespace queue {
 
 inline constexpr unsigned warp_size = 32;
 
-/// A place in the engine's arena, in units of 64 bytes; 0 is "nothing there". Grid records, and everything else that lives in the
-/// arena, are named by it: 4 bytes instead of 8, and the bytes of a task are what it costs.
+/// A place in the engine's arena, in units of 64 bytes; 0 means none. Grid nodes, and everything else in the arena, are
+/// named by their place: 4 bytes instead of 8, and each byte of a task costs time.
 using arena_index = std::uint32_t;
 
 /// What a block leaves behind when it returns, in registers.
 struct block_outcome {
-    arena_index own;         // lanes: the record that its children count on, where that is not the task's own grid
-    std::uint32_t launched;  // children that no record knows of yet, and the two flags below
+    arena_index own;         // lanes: the grid node that its children count on, if not the task's own grid
+    std::uint32_t launched;  // children that no counter contains yet, and the flags below
 
-    static constexpr std::uint32_t accounted = 1u << 31;  // `own` already counts this block and the children before a wait()
-    static constexpr std::uint32_t late = 1u << 30;       // children were launched before `own` was there: point them to it
+    static constexpr std::uint32_t accounted = 1u << 31;  // `own` counts this block and children before a wait()
+    static constexpr std::uint32_t late = 1u << 30;       // redirect the children launched before `own` existed
     static constexpr std::uint32_t count_mask = late - 1;
 };
 
-/// The depth of a task's grid and what else is to be known before the task begins, in one word.
+/// The depth of a task's grid, and what must be known before the task begins, in one word.
 namespace info {
-inline constexpr std::uint32_t depth_mask = (1u << 24) - 1;   // deeper than 2^24 - 1 no grid can nest
-inline constexpr unsigned launcher_shift = 24;                // lane tasks: the lane that launched it
-inline constexpr std::uint32_t bare = 1u << 26;               // wide tasks: `details` is a place in the trace, with nothing in it
-inline constexpr std::uint32_t owner = 1u << 29;              // `grid` is this grid's own record, not an ancestor's
-inline constexpr std::uint32_t one_of_several = 1u << 30;     // one of several blocks of its grid
-inline constexpr unsigned width_shift = 24;                   // wide tasks: who runs it
+inline constexpr std::uint32_t depth_mask = (1u << 24) - 1;  // no grid nests deeper than 2^24 - 1
+inline constexpr unsigned launcher_shift = 24;               // lane tasks: the lane that launched it
+inline constexpr std::uint32_t bare = 1u << 26;              // wide tasks: `descriptor` is an empty place in the trace
+inline constexpr std::uint32_t owner = 1u << 29;             // `grid` is this grid's own node, not an ancestor's
+inline constexpr std::uint32_t one_of_several = 1u << 30;    // one of several blocks of its grid
+inline constexpr unsigned width_shift = 24;                  // wide tasks: what runs a block
 inline constexpr std::uint32_t width_mask = 3u << width_shift;
-inline constexpr std::uint32_t on_lane = 0u << width_shift;   // a lane each block
+inline constexpr std::uint32_t on_lane = 0u << width_shift;   // a lane
 inline constexpr std::uint32_t on_warp = 1u << width_shift;   // a warp
 inline constexpr std::uint32_t on_block = 2u << width_shift;  // all warps of a worker block
-inline constexpr std::uint32_t traced = 1u << 31;             // of a traced run; above every depth, so that one comparison sees both
+inline constexpr std::uint32_t traced = 1u << 31;             // of a traced run; one comparison tests it and the depth
 }  // namespace info
 
-/// Whether a task is of a traced run. Where programs cannot trace, what is done for those that are is not compiled.
-DYNPAR_FUNCTION constexpr bool is_traced(std::uint32_t task_info) { return DYNPAR_NO_TRACE == 0 && (task_info & info::traced) != 0; }
+/// Whether a task is of a traced run. With DYNPAR_NO_TRACE it is false at compile time, and the code for traced runs is
+/// not compiled.
+DYNPAR_FUNCTION constexpr bool is_traced(std::uint32_t task_info) {
+    return DYNPAR_NO_TRACE == 0 && (task_info & info::traced) != 0;
+}
 
-/// Whether a block is the only one of its grid, and that has a record.
+/// Whether a block is the only one of its grid, and the grid has a node.
 DYNPAR_FUNCTION constexpr bool is_sole_owner(std::uint32_t task_info) {
     return (task_info & (info::owner | info::one_of_several)) == info::owner;
 }
@@ -62,23 +66,24 @@ struct alignas(16) wide_arguments {
 
 struct wide_task;
 using lane_entry = block_outcome (*)(arena_index grid, std::uint32_t task_info, lane_arguments arguments);
-/// Of a wide task that lanes run.
+/// The entry of a wide task that lanes run.
 using wide_lane_entry = block_outcome (*)(wide_task task, std::uint32_t block_rank);
-/// Of one that a warp or a worker block runs: it finds the task in shared memory, see warp_state::current. In local memory every thread
-/// would have a copy, 512 to 1,024 times 64 bytes through a first-level cache that kernels stream their data through. Returns
-/// block_outcome::launched.
+/// The entry of a wide task that a warp or a worker block runs. It finds the task in shared memory, see
+/// warp_state::current. In local memory every thread would have a copy: 512 to 1,024 times 64 bytes, in the first-level
+/// cache through which kernels stream their data. Returns block_outcome::launched.
 using wide_entry = std::uint32_t (*)(std::uint32_t block_rank, bool on_warp);
 
 /// One block of one thread with at most 16 bytes of arguments: by far the most frequent task where speed matters.
 struct alignas(16) lane_task {
     lane_entry entry;
-    arena_index grid;  // the record that it counts on
+    arena_index grid;  // the node that it counts on
     std::uint32_t info;
     lane_arguments arguments;
 };
 static_assert(sizeof(lane_task) == 32, "32 bytes: two 16-byte accesses a lane, coalesced over the warp");
 
-/// How many threads a block has, and how many bytes of shared memory: together, since every block that begins wants to know both.
+/// The number of threads of a block and its bytes of shared memory. In one word, since every block that begins needs
+/// both.
 struct block_size {
     std::uint32_t bits;
     static constexpr unsigned threads_bits = 11;
@@ -89,15 +94,16 @@ struct block_size {
     DYNPAR_FUNCTION constexpr std::uint32_t threads() const { return bits & ((1u << threads_bits) - 1); }
     DYNPAR_FUNCTION constexpr std::uint32_t shared_bytes() const { return bits >> threads_bits; }
 };
-static_assert(bounds::block_threads < 1u << block_size::threads_bits && bounds::shared_bytes < 1u << (32 - block_size::threads_bits));
+static_assert(bounds::block_threads < 1u << block_size::threads_bits &&
+              bounds::shared_bytes < 1u << (32 - block_size::threads_bits));
 
 /// Any other task: blocks `first` to `last` - 1 of a grid.
 struct alignas(16) wide_task {
-    wide_entry entry;         // or a wide_lane_entry
+    wide_entry entry;  // or a wide_lane_entry
     arena_index grid;
     std::uint32_t info;
     block_size size;
-    arena_index descriptor;      // what does not fit in here; 0: one block, one dimension, arguments that fit
+    arena_index descriptor;  // what does not fit in here; 0: one block, one dimension, arguments that fit
     std::uint32_t first;
     std::uint32_t last;
     wide_arguments arguments;
@@ -105,35 +111,36 @@ struct alignas(16) wide_task {
 static_assert(sizeof(wide_task) == 64);
 inline constexpr unsigned task_words = sizeof(wide_task) / sizeof(std::uint32_t);
 
-/// What every piece of the arena that belongs to a grid begins with: see grid_record::memory.
+/// The beginning of every piece of the arena that belongs to a grid: see grid_node::memory.
 struct memory_link {
     arena_index next;
     std::uint32_t size_class;
 };
 
-/// What a task has no room for: a grid's shape, the task of all its blocks for whoever takes some, arguments that do not fit in it. Also
-/// what waits in a grid's list of continuations: `link` is its chain.
+/// What a task has no room for: a grid's shape, arguments that do not fit, and the task of all its blocks, for warps
+/// that claim some of them. Also an entry in a grid's list of continuations, which is chained by `link`.
 struct alignas(64) grid_descriptor {
     memory_link link;
     dimensions blocks;
     dimensions threads;
     std::uint32_t shared_bytes;
-    std::uint32_t trace_id;      // of this grid
-    wide_task task;              // of all its blocks
+    std::uint32_t trace_id;  // of this grid
+    wide_task task;          // of all its blocks
 
     DYNPAR_FUNCTION void* arguments() { return this + 1; }
 };
 static_assert(sizeof(grid_descriptor) == 128);
 
-/// Fills in details but for the link, the task and its arguments. `threads`: of a block.
-DYNPAR_FUNCTION inline void put_descriptor(grid_descriptor& descriptor, const shape& s, std::uint32_t threads, std::uint32_t trace_id) {
+/// Fills in a descriptor, except for the link, the task and its arguments. `threads`: of a block.
+DYNPAR_FUNCTION inline void put_descriptor(grid_descriptor& descriptor, const shape& s, std::uint32_t threads,
+                                           std::uint32_t trace_id) {
     descriptor.blocks = s.blocks;
     descriptor.threads = s.moldable ? dimensions(threads) : s.threads;
     descriptor.shared_bytes = s.shared_bytes;
     descriptor.trace_id = trace_id;
 }
 
-/// Who runs a grid of that shape.
+/// What runs a block of a grid, and with how many threads.
 struct width_choice {
     std::uint32_t width;
     std::uint32_t threads;
@@ -146,8 +153,8 @@ DYNPAR_FUNCTION inline width_choice choose_width(const shape& s, unsigned moldab
     return choose_width(static_cast<std::uint32_t>(s.threads.count()), s.moldable, moldable_threads);
 }
 
-/// The grid that a run begins with, as the host prepares it. What only device code knows is not in it yet: where it lies, and its task's
-/// entry, record and arguments.
+/// The grid that a run begins with, as the host prepares it. What only device code knows is still missing: its place,
+/// and its task's entry, node and arguments.
 struct first_grid {
     grid_descriptor descriptor;
     dynpar::shape shape;
@@ -156,7 +163,7 @@ struct first_grid {
 
 // ---- A kernel and its arguments, as bytes
 
-/// The arguments one after another, each aligned as its type wants; std::tuple is not trivially copyable.
+/// The arguments one after another, each aligned as its type requires; std::tuple is not trivially copyable.
 template <class... T>
 struct argument_pack {};
 template <class Last>
@@ -169,7 +176,7 @@ struct argument_pack<First, Rest...> {
     argument_pack<Rest...> rest;
 };
 
-/// The kernel object is left out where it has no members.
+/// A kernel object without members is left out.
 template <class Kernel, bool HasMembers, class... Args>
 struct launch_payload {
     argument_pack<Args...> arguments;
@@ -209,10 +216,11 @@ DYNPAR_FUNCTION payload_of<Kernel, Args...> make_payload(const Kernel& kernel, c
     }
 }
 
-/// Bytes of a payload that matter: a payload with nothing in it still has a size of 1.
+/// Bytes of a payload that matter: an empty payload still has a size of 1.
 template <class Kernel, class... Args>
-inline constexpr unsigned payload_bytes =
-    is_sent<Kernel> || sizeof...(Args) != 0 ? static_cast<unsigned>(sizeof(payload_of<Kernel, Args...>)) : 0u;
+inline constexpr unsigned payload_bytes = is_sent<Kernel> || sizeof...(Args) != 0
+                                              ? static_cast<unsigned>(sizeof(payload_of<Kernel, Args...>))
+                                              : 0u;
 
 #if defined(__CUDACC__)
 
