@@ -1,4 +1,6 @@
-// Queue engine: memory for records, arguments, scratch and spilled tasks, taken and given back by any thread at any time.
+// Queue engine: memory for grid nodes, arguments, scratch and spilled tasks, allocated and released by any thread at
+// any time. Owns run_control's arena_taken, free_lists and node_depot, the warps' caches and warp_state's free_nodes,
+// free_pieces and spent; no other header changes them, except at the beginning and the end of a run.
 #pragma once
 
 #include "state.cuh"
@@ -9,9 +11,9 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-// The arena is handed out from its begin to its end in pieces of 64 bytes, doubled as often as needed. What comes back goes to a
-// list for its size. A list is a stack whose head holds a place and a count of all changes: a head that was read before others
-// popped and pushed the same piece has an old count, so its exchange fails.
+// The arena is handed out from front to back in pieces of 64 bytes times a power of two. A released piece goes to the
+// free list of its size. Such a list is a linked stack; its head holds a place and a count of all changes. If others
+// pop and push the same piece after a thread has read the head, the count it read is outdated, so its exchange fails.
 
 __device__ inline unsigned size_class_of(unsigned long long bytes) {
     const unsigned long long units = (bytes + unit_bytes - 1) / unit_bytes;
@@ -34,8 +36,9 @@ __device__ inline arena_index pop_free(unsigned long long& head) {
     unsigned long long seen = load_relaxed(head);
     while (static_cast<arena_index>(seen) != 0) {
         fence();
-        const arena_index next_piece = load_relaxed(*at<arena_index>(static_cast<arena_index>(seen)));  // perhaps no longer a link:
-        const unsigned long long next = ((seen >> 32) + 1) << 32 | next_piece;                  // then the exchange fails
+        // Perhaps this is no longer a link: then the exchange fails.
+        const arena_index next_piece = load_relaxed(*at<arena_index>(static_cast<arena_index>(seen)));
+        const unsigned long long next = ((seen >> 32) + 1) << 32 | next_piece;
         const unsigned long long found = compare_exchange_relaxed(head, seen, next);
         if (found == seen) {
             fence();
@@ -48,9 +51,10 @@ __device__ inline arena_index pop_free(unsigned long long& head) {
 
 /// Memory that was never used before; 0 if there is none left.
 ///
-/// What was taken only grows: were it taken back by who has found too little left, others might have taken behind it meanwhile, and the
-/// next ones would be given what those have. So only what surely fits is added without a comparison. Should thousands do so at once where
-/// little is left, they may take the rest of less than `plenty` in vain.
+/// The count of units taken only grows. A thread that adds to it and finds too little left cannot subtract again:
+/// others might have taken units beyond it meanwhile, and theirs would be handed out a second time. So only requests
+/// that surely fit are added without a comparison. If thousands of threads add at once when little is left, they may
+/// waste the remainder, which is less than `plenty`.
 __device__ inline arena_index take_new(unsigned long long units) {
     constexpr unsigned long long plenty = 1 << 16;
     unsigned long long& taken = engine().control->arena_taken;
@@ -68,25 +72,27 @@ __device__ inline arena_index take_new(unsigned long long units) {
     return 0;
 }
 
-inline constexpr unsigned batch_class = 5;  // 2 KiB: a link and a batch of places
+inline constexpr unsigned batch_class = 5;  // 2 KiB: a link and the places of a batch
 static_assert((1 + node_batch) * sizeof(arena_index) <= unit_bytes << batch_class);
 
 /// At least 64 << size_class bytes; 0 if there is no memory left.
 __device__ __noinline__ inline arena_index allocate(unsigned size_class) {
     if (size_class >= size_classes) return 0;
     run_control& control = *engine().control;
-    if (const arena_index piece = pop_free(control.free_lists[size_class][worker_rank() % sublists]); piece != 0) return piece;
+    if (const arena_index piece = pop_free(control.free_lists[size_class][worker_rank() % sublists]); piece != 0)
+        return piece;
     if (const arena_index piece = take_new(1ull << size_class); piece != 0) return piece;
 #pragma unroll 1
     for (unsigned list = 0; list < sublists; ++list) {
         if (const arena_index piece = pop_free(control.free_lists[size_class][list]); piece != 0) return piece;
     }
     if (size_class != 0) return 0;
-    // The last place where free records may be: a batch that some warp has put aside.
+    // The last place to look for free nodes: a batch in the depot.
     const arena_index batch = pop_free(control.node_depot);
     if (batch == 0) return 0;
 #pragma unroll 1
-    for (unsigned i = 1; i < node_batch; ++i) push_free(control.free_lists[0][i % sublists], load_relaxed(at<arena_index>(batch)[1 + i]));
+    for (unsigned i = 1; i < node_batch; ++i)
+        push_free(control.free_lists[0][i % sublists], load_relaxed(at<arena_index>(batch)[1 + i]));
     const arena_index first = load_relaxed(at<arena_index>(batch)[1]);
     push_free(control.free_lists[batch_class][0], batch);
     return first;
@@ -96,14 +102,14 @@ __device__ __noinline__ inline void release(arena_index piece, unsigned size_cla
     push_free(engine().control->free_lists[size_class][worker_rank() % sublists], piece);
 }
 
-// ---- Records at hand. Most tasks that join need a record, so every warp keeps some of its own: a list that all share would be
-// one address that all hammer.
+// ---- Cached nodes. Most tasks that join need a grid node, so each warp has a cache of free ones: all warps would
+// contend for the head of a shared list.
 
 __device__ inline arena_index* cached_nodes() {
     return engine().free_nodes + static_cast<std::size_t>(worker_rank()) * node_cache_capacity;
 }
 
-/// A record's place, 0 if there is none at hand. Lanes may call it on their own.
+/// A node from the warp's cache; 0 if that is empty. For single lanes.
 __device__ inline arena_index take_cached_node() {
     warp_state& warp = this_warp();
     const int left = fetch_sub_relaxed(warp.free_nodes, 1);
@@ -111,13 +117,13 @@ __device__ inline arena_index take_cached_node() {
     fetch_add_relaxed(warp.free_nodes, 1);
     return 0;
 }
-/// 0 if there is no memory.
+/// From the cache or the arena; 0 if there is no memory.
 __device__ inline arena_index take_node() {
     const arena_index node = take_cached_node();
     return node != 0 ? node : allocate(0);
 }
 
-/// Not while other lanes of this warp take records.
+/// Not while other lanes of this warp take nodes.
 __device__ inline void give_back_node(arena_index node) {
     warp_state& warp = this_warp();
     const int place = fetch_add_relaxed(warp.free_nodes, 1);
@@ -129,15 +135,16 @@ __device__ inline void give_back_node(arena_index node) {
     }
 }
 
-// ---- Pieces at hand, of one size: shapes and arguments of grids that do not fit into a task, and continuations that are not simple.
+// ---- Cached pieces, of one size: descriptors of grids that a task has no room for, and of continuations that a node
+// has no room for.
 
-inline constexpr unsigned not_given_back = ~0u;  // in the place of a size class: of the trace
+inline constexpr unsigned not_given_back = ~0u;  // in the place of a size class: a piece that belongs to the trace
 
 __device__ inline arena_index* cached_pieces() {
     return engine().free_pieces + static_cast<std::size_t>(worker_rank()) * piece_cache_capacity;
 }
 
-/// 0 if there is none at hand. Lanes may call it on their own, but not while others give back.
+/// A piece from the warp's cache; 0 if that is empty. For single lanes, but not while others give pieces back.
 __device__ inline arena_index take_cached_piece() {
     warp_state& warp = this_warp();
     const int left = fetch_sub_relaxed(warp.free_pieces, 1);
@@ -145,7 +152,7 @@ __device__ inline arena_index take_cached_piece() {
     fetch_add_relaxed(warp.free_pieces, 1);
     return 0;
 }
-/// 0 if there is no memory.
+/// From the cache or the arena; 0 if there is no memory.
 __device__ __noinline__ inline arena_index take_piece() {
     const arena_index piece = take_cached_piece();
     return piece != 0 ? piece : allocate(piece_class);
@@ -162,7 +169,8 @@ __device__ __noinline__ inline void give_back_piece(arena_index piece) {
     }
 }
 
-/// The same for a piece that is not worth the time now: all that a grid continues with may be waiting.
+/// Keeps a piece, to give it back when there is time: all other warps may be waiting for what this one does next. The
+/// piece of the call before is given back now.
 __device__ inline void give_back_later(arena_index piece) {
     const arena_index before = exchange_relaxed(this_warp().spent, piece);
     if (before != 0) give_back_piece(before);
@@ -173,7 +181,7 @@ __device__ inline void give_back_spent() {
     if (piece != 0) give_back_piece(piece);
 }
 
-/// All lanes together, of every warp, when a run begins: what is at hand from the first, so that not all ask for it at once.
+/// All lanes of every warp, when a run begins: fills the cache, so that the warps do not all ask for memory at once.
 __device__ inline void begin_with_memory() {
     if (engine().arena_fresh == engine().arena_begin) return;
     const unsigned lane = lane_rank();
@@ -186,7 +194,8 @@ __device__ inline void begin_with_memory() {
     }
 }
 
-/// One lane, when a run has just begun with memory: takes what it would take first, without a look at where it has put it.
+/// One lane, when the run has just begun: takes what take_node() or take_piece() would, and computes its place instead
+/// of reading it from the cache.
 __device__ inline arena_index take_first_node() {
     if (engine().arena_fresh == engine().arena_begin) return take_node();
     --this_warp().free_nodes;
@@ -195,16 +204,18 @@ __device__ inline arena_index take_first_node() {
 __device__ inline arena_index take_first_piece() {
     if (engine().arena_fresh == engine().arena_begin) return take_piece();
     --this_warp().free_pieces;
-    return engine().arena_begin + worker_rank() * units_at_first + nodes_at_first + ((pieces_at_first - 1) << piece_class);
+    return engine().arena_begin + worker_rank() * units_at_first + nodes_at_first +
+           ((pieces_at_first - 1) << piece_class);
 }
 
 inline namespace hot {
-/// Fewer than a round may take, or nearly more than there is room for.
+/// Exchanges a batch with the depot, if the cache has fewer nodes than a round may take or is nearly full. If the depot
+/// is empty, nodes come from the arena; if there is no memory for a batch, nothing happens.
 __device__ __noinline__ inline void exchange_with_depot() {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     const int have = warp.free_nodes;
-    __syncwarp();  // all have read it before one writes it
+    __syncwarp();  // all lanes have read it before one writes it
     arena_index* const cached = cached_nodes();
     const bool few = have < static_cast<int>(warp_size);
     run_control& control = *engine().control;
@@ -221,7 +232,8 @@ __device__ __noinline__ inline void exchange_with_depot() {
             if (lane == 0) warp.free_nodes = have + 2 * warp_size;
         }
     } else if (few) {
-        for (unsigned i = lane; i < node_batch; i += warp_size) cached[have + i] = load_relaxed(at<arena_index>(batch)[1 + i]);
+        for (unsigned i = lane; i < node_batch; i += warp_size)
+            cached[have + i] = load_relaxed(at<arena_index>(batch)[1 + i]);
         __syncwarp();
         if (lane == 0) {
             push_free(control.free_lists[batch_class][worker_rank() % sublists], batch);
@@ -229,7 +241,8 @@ __device__ __noinline__ inline void exchange_with_depot() {
         }
     } else if (batch != 0) {
         const unsigned kept = static_cast<unsigned>(have) - node_batch;
-        for (unsigned i = lane; i < node_batch; i += warp_size) store_relaxed(at<arena_index>(batch)[1 + i], cached[kept + i]);
+        for (unsigned i = lane; i < node_batch; i += warp_size)
+            store_relaxed(at<arena_index>(batch)[1 + i], cached[kept + i]);
         fence();
         __syncwarp();
         if (lane == 0) {
@@ -241,10 +254,11 @@ __device__ __noinline__ inline void exchange_with_depot() {
 }
 }  // namespace hot
 
-/// All lanes together, before blocks run: enough records that each of 32 blocks finds one at hand, and not too many.
+/// All lanes together, before blocks run: enough cached nodes for each of 32 blocks, and not too many.
 __device__ inline void balance_node_cache() {
     const int have = this_warp().free_nodes;
-    if (have < static_cast<int>(warp_size) || have > static_cast<int>(node_cache_capacity - 8 * warp_size)) exchange_with_depot();
+    if (have < static_cast<int>(warp_size) || have > static_cast<int>(node_cache_capacity - 8 * warp_size))
+        exchange_with_depot();
 }
 
 }  // namespace queue

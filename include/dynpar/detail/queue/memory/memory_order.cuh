@@ -1,5 +1,6 @@
-// Queue engine: every load, store, atomic and fence that threads use to communicate, with its order, and what else is not C++. The one
-// place with PTX, volatile and fences; a simulated GPU has bodies of its own.
+// Queue engine: every load, store, atomic and fence through which threads communicate, with its memory order, and
+// whatever else is not C++. The only header with PTX, volatile and fences; a simulated GPU has its own function bodies.
+// No state.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,8 +10,9 @@
 
 #include "../../../platform.hpp"
 
-// DYNPAR_SIMULATED_GPU is defined by a header that comes before all others, and that defines what CUDA C++ has beyond C++ and the namespace
-// simulated_gpu. The engine's device code is then C++ for a CPU: for finding faults of its protocols where there is no GPU.
+// DYNPAR_SIMULATED_GPU is defined by a header that is included before all others, and that defines what CUDA C++ adds
+// to C++, and the namespace simulated_gpu. The engine's device code is then C++ for a CPU, to find faults of its
+// protocols without a GPU.
 
 #if defined(__CUDACC__)
 
@@ -20,8 +22,8 @@ namespace queue {
 
 #if !defined(DYNPAR_SIMULATED_GPU)
 
-/// Between what this thread has done and seen before and what it does after, for all threads of the device. __threadfence() is more than
-/// that, one order of all fences, which takes longer and which nothing here needs.
+/// A fence between what this thread has done and seen before and what it does after, for all threads of the device.
+/// __threadfence() also puts all fences in one order, which takes longer and is not needed here.
 __device__ inline void fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 
 /// The same among the threads of a worker block, where it costs next to nothing.
@@ -29,7 +31,8 @@ __device__ inline void fence_in_block() { __threadfence_block(); }
 /// The same for the host as well.
 __device__ inline void fence_for_host() { __threadfence_system(); }
 
-/// Reads what another thread has released. A fence would do as well, and would also wait for all that this thread has written.
+/// Reads what another thread has released. A fence would do as well, but would also wait for everything that this
+/// thread has written.
 __device__ inline std::uint32_t load_acquire(const std::uint32_t& place) {
     std::uint32_t value;
     asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(&place) : "memory");
@@ -41,7 +44,7 @@ __device__ inline unsigned long long load_acquire(const unsigned long long& plac
     return value;
 }
 
-/// Writes behind all that this thread has written, read, and seen others write.
+/// Writes after everything that this thread has written, read, or seen others write.
 __device__ inline void store_release(std::uint32_t& place, std::uint32_t value) {
     asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(&place), "r"(value) : "memory");
 }
@@ -49,22 +52,24 @@ __device__ inline void store_release(unsigned long long& place, unsigned long lo
     asm volatile("st.release.gpu.global.u64 [%0], %1;" : : "l"(&place), "l"(value) : "memory");
 }
 
-/// Adds behind all that this thread has written and seen others write, and sees what those have who added before; what it had been.
+/// Adds after everything that this thread has written or seen others write, and acquires what those who added before
+/// have written. Returns the old value.
 __device__ inline int fetch_add_acq_rel(int& place, int change) {
     int before;
     asm volatile("atom.add.acq_rel.gpu.s32 %0, [%1], %2;" : "=r"(before) : "l"(&place), "r"(change) : "memory");
     return before;
 }
 
-/// Adds, and sees what the thread has written that released what was found; what it had been.
+/// Adds, and acquires what was released with the value found. Returns that value.
 __device__ inline unsigned long long fetch_add_acquire(unsigned long long& place, unsigned long long change) {
     unsigned long long before;
     asm volatile("atom.acquire.gpu.global.add.u64 %0, [%1], %2;" : "=l"(before) : "l"(&place), "l"(change) : "memory");
     return before;
 }
 
-/// Compares and exchanges, behind all that this thread has written, and that it has seen others write; what was found.
-__device__ inline unsigned long long compare_exchange_release(unsigned long long& place, unsigned long long expected, unsigned long long fresh) {
+/// Compares and exchanges after everything that this thread has written or seen others write. Returns the value found.
+__device__ inline unsigned long long compare_exchange_release(unsigned long long& place, unsigned long long expected,
+                                                              unsigned long long fresh) {
     unsigned long long found;
     asm volatile("atom.release.gpu.global.cas.b64 %0, [%1], %2, %3;"
                  : "=l"(found)
@@ -73,7 +78,7 @@ __device__ inline unsigned long long compare_exchange_release(unsigned long long
     return found;
 }
 
-/// Four words that lie side by side, aligned to 32 bytes, read at one go.
+/// Four adjacent words, aligned to 32 bytes, read at once.
 __device__ inline void load_four_words(const unsigned long long* place, unsigned long long (&words)[4]) {
     asm volatile("ld.volatile.global.v2.u64 {%0, %1}, [%4];\n\tld.volatile.global.v2.u64 {%2, %3}, [%4 + 16];"
                  : "=l"(words[0]), "=l"(words[1]), "=l"(words[2]), "=l"(words[3])
@@ -81,7 +86,7 @@ __device__ inline void load_four_words(const unsigned long long* place, unsigned
                  : "memory");
 }
 
-/// Reads what other threads write while we look.
+/// Reads what other threads may be writing.
 template <class T>
 __device__ inline T load_relaxed(const T& place) {
     return *static_cast<const volatile T*>(&place);
@@ -100,13 +105,13 @@ __device__ inline T load_fresh(const T* place) {
 /// A barrier of the worker block, to which its warps may come from different places in the code.
 __device__ inline void block_barrier() { asm volatile("barrier.cta.sync 0;" : : : "memory"); }
 
-/// A value of which the compiler is not to know where it comes from.
+/// A value whose origin the compiler must not know.
 __device__ inline unsigned opaque(unsigned value) {
     asm volatile("" : "+r"(value));
     return value;
 }
 
-/// How far this thread's stack has got, in bytes; it grows downwards.
+/// Where this thread's stack ends now, as an address; it grows downwards.
 __device__ __noinline__ inline unsigned stack_place() {
     volatile unsigned here = 0;
     return static_cast<unsigned>(__cvta_generic_to_local(const_cast<unsigned*>(&here)));
@@ -175,7 +180,8 @@ __device__ inline unsigned cycles_now() { return simulated_gpu::cycles(); }
 
 #endif
 
-// Atomics without an order, on device or shared memory; what was there before. `change` need not be of the place's type.
+// Atomics without an order, on device or shared memory. They return the old value. `change` need not have the type of
+// the place.
 template <class T>
 using value_of = std::common_type_t<T>;
 template <class T>
@@ -206,17 +212,17 @@ template <class T>
 __device__ inline T exchange_relaxed(T& place, value_of<T> value) {
     return atomicExch(&place, value);
 }
-/// What was found: `expected` if it has been exchanged.
+/// Returns the value found: `expected` if it was exchanged.
 template <class T>
 __device__ inline T compare_exchange_relaxed(T& place, value_of<T> expected, value_of<T> value) {
     return atomicCAS(&place, expected, value);
 }
 
-/// As load_relaxed() and store_relaxed(), for shared memory that the warps of a worker block look at without a lock: 32 bits, which are read and written as
-/// one.
+/// As load_relaxed() and store_relaxed(), for shared memory that the warps of a worker block read without a lock: 32
+/// bits, which are read and written as one.
 ///
-/// A tool that looks for races in shared memory knows of barriers and of atomics only. For it define DYNPAR_SHOW_RACES as 1: then these
-/// are atomics, so that it sees that they are meant. That takes twice as long.
+/// A tool that looks for races in shared memory recognises only barriers and atomics. For such a tool define
+/// DYNPAR_SHOW_RACES as 1: then these are atomics, so the tool sees that they are intended. That takes twice as long.
 #if !defined(DYNPAR_SHOW_RACES)
 #define DYNPAR_SHOW_RACES 0
 #endif

@@ -1,5 +1,6 @@
-// Queue engine: where everything lies. What all workers share is in device memory, what a worker block needs at hand in its shared
-// memory.
+// Queue engine: the layout of all state. What all warps of a run share lies in device memory, what the warps of a
+// worker block use all the time in its shared memory. Declares the state and how to reach it; changes nothing but
+// run_control::stop.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,10 +17,11 @@ namespace detail {
 namespace queue {
 
 inline constexpr unsigned all_lanes = 0xffffffffu;
-inline constexpr unsigned unit_bytes = 64;                // of the arena
-inline constexpr unsigned size_classes = 27;              // of pieces of the arena: 64 bytes, doubled 26 times: 4 GiB
-inline constexpr unsigned sublists = 64;                  // of free pieces of one size: warps that share one list wait for each other
-// Tests of what happens where stacks are full make these small: powers of two, and the reserve half of the wide stack at most.
+inline constexpr unsigned unit_bytes = 64;    // of the arena
+inline constexpr unsigned size_classes = 27;  // of pieces of the arena: 64 bytes, doubled 26 times: 4 GiB
+// Of free pieces of one size: warps that share one list wait for each other.
+inline constexpr unsigned sublists = 64;
+// Tests of full deques make these small. They are powers of two; the reserve is at most half of the wide deque.
 #if !defined(DYNPAR_QUEUE_LANE_DEQUE)
 #define DYNPAR_QUEUE_LANE_DEQUE 2048
 #endif
@@ -32,43 +34,48 @@ inline constexpr unsigned sublists = 64;                  // of free pieces of o
 #if !defined(DYNPAR_QUEUE_BLOCK_DEQUE)
 #define DYNPAR_QUEUE_BLOCK_DEQUE 512
 #endif
-inline constexpr unsigned lane_deque_capacity = DYNPAR_QUEUE_LANE_DEQUE;    // tasks of a warp's stack; more than that spills
+// Tasks on a warp's deques; more than that spills.
+inline constexpr unsigned lane_deque_capacity = DYNPAR_QUEUE_LANE_DEQUE;
 inline constexpr unsigned wide_deque_capacity = DYNPAR_QUEUE_WIDE_DEQUE;
-inline constexpr unsigned deque_reserve = DYNPAR_QUEUE_DEQUE_RESERVE;       // places that a round finds free on the wide stack
-inline constexpr unsigned block_deque_capacity = DYNPAR_QUEUE_BLOCK_DEQUE;  // of a worker block's stack; what goes beyond spills
-inline constexpr unsigned node_cache_capacity = 2048;            // free grid records that a warp keeps at hand at most
-inline constexpr unsigned piece_cache_capacity = 64;               // free pieces of 256 bytes, likewise
-inline constexpr unsigned node_batch = 511;             // grid records that warps exchange at a time
-inline constexpr unsigned piece_class = 2;                // of those pieces
+// Slots of the wide deque that a round finds free.
+inline constexpr unsigned deque_reserve = DYNPAR_QUEUE_DEQUE_RESERVE;
+// Tasks on a worker block's deque; more than that spills.
+inline constexpr unsigned block_deque_capacity = DYNPAR_QUEUE_BLOCK_DEQUE;
+inline constexpr unsigned node_cache_capacity = 2048;  // free grid nodes that a warp caches at most
+inline constexpr unsigned piece_cache_capacity = 64;   // free pieces of 256 bytes, likewise
+inline constexpr unsigned node_batch = 511;            // grid nodes that a warp exchanges with the depot at a time
+inline constexpr unsigned piece_class = 2;             // of the cached pieces
 static_assert(sizeof(grid_descriptor) < unit_bytes << piece_class);
 
 // What every warp begins with, unless the arena is small.
 inline constexpr unsigned nodes_at_first = 64;
 inline constexpr unsigned pieces_at_first = 4;
 inline constexpr unsigned units_at_first = nodes_at_first + (pieces_at_first << piece_class);
-inline constexpr unsigned stack_of_wait = 1408;           // bytes of a thread's stack that a wait() takes up until the next: an estimate
-inline constexpr unsigned stack_by_default = 20 * 1024;    // bytes at most where no limit is given: ten worker blocks deep
-inline constexpr unsigned stack_kept_free = 4096;         // bytes that a wait() must find: what runs on top of it, and the next wait()
+inline constexpr unsigned stack_of_wait = 1408;  // bytes of a thread's stack from one wait() to the next: an estimate
+inline constexpr unsigned stack_by_default = 20 * 1024;  // bytes at most if no limit is given: ten worker blocks deep
+// Bytes that a wait() must find free: for what runs on top of it, and the next wait().
+inline constexpr unsigned stack_kept_free = 4096;
 
-/// In the arena of an engine that traces the details of all grids in the trace come first, by number. Nobody gives them back.
+/// In the arena of an engine that traces, the descriptors of all grids in the trace come first, by number. They are
+/// never released.
 inline constexpr arena_index traced_descriptors = 1;
 inline constexpr unsigned traced_descriptor_units = sizeof(grid_descriptor) / unit_bytes;
 
 /// The number of a run's first grid.
 inline constexpr std::uint32_t first_trace_id = 0;
 
-/// A kernel that has begun, for whoever has to look for a fault.
+/// A kernel that has begun: after a fault it shows where to look.
 struct begun_kernel {
     unsigned name_length;
     char name[trace_name::capacity];
 };
 
-/// What the warps of a run were at when they heard that it was stopped, and what lay about.
+/// What the warps of a run were doing when they learned that it was stopped, and how many tasks were in transit.
 struct stopped_workers {
-    unsigned searching;                // warps that had nothing to run
-    unsigned running;                  // warps between two tasks of their own
-    unsigned waits;                    // blocks in wait()
-    unsigned donations;                    // tasks on their way from one warp or worker block to another
+    unsigned searching;  // warps that had nothing to run
+    unsigned running;    // warps between two tasks of their own
+    unsigned waits;      // blocks in wait()
+    unsigned donations;  // donated tasks that had not arrived
 };
 
 /// What a run tells the host. In pinned host memory.
@@ -77,26 +84,27 @@ struct run_result {
     static constexpr unsigned most_kernels = 64;
     static constexpr unsigned most_begun = 256;
     begun_kernel kernels[most_kernels];
-    unsigned begun[most_begun];        // each kernel and depth once, by first appearance: kernel << 16 | depth << 1 | 1; 0: no more
+    // Each kernel and depth once, by first appearance: kernel << 16 | depth << 1 | 1; 0: no more.
+    unsigned begun[most_begun];
 
-    failure_table failures;            // the entries only if failed calls are counted in it
+    failure_table failures;  // its entries only if it counts failed calls
     unsigned long long grids;
-    unsigned long long abandoned;      // grids that had been launched and had not run when the run was stopped
-    unsigned long long arena_bytes;    // the most that was taken out of the arena
-    stopped_workers at_stop;           // of a run that was stopped
+    unsigned long long abandoned;    // grids that were launched and had not run when the run was stopped
+    unsigned long long arena_bytes;  // the most that was taken out of the arena
+    stopped_workers at_stop;         // of a run that was stopped
     unsigned deepest;
-    unsigned deepest_wait;             // plus one
-    unsigned stopped;                  // why, see stop_reason
-    unsigned long long traced;         // grids that wanted a place in the trace
-    unsigned long long trace_places;   // that were taken, used or not
-    unsigned finished;                 // runs that have written this result
+    unsigned deepest_wait;            // plus one
+    unsigned stopped;                 // why, see stop_reason
+    unsigned long long traced;        // grids that were to be in the trace
+    unsigned long long trace_places;  // that were taken, used or not
+    unsigned finished;                // runs that have written this result
 };
 
 /// Why a run ended before all its grids were complete.
 enum stop_reason : unsigned { not_stopped, no_memory, deadline_passed };
 
-/// Numbers of grids in the trace, as a worker block takes them: which batch, and how many of it are used. All threads of a worker block may
-/// count at once, and in vain.
+/// Numbers of grids in the trace, as a worker block takes them, in one word: which batch, and how many of it are used.
+/// All threads of a worker block may add at once, so `used` may exceed the size of a batch.
 struct trace_batch {
     static constexpr unsigned size = 64;
     static constexpr unsigned used_bits = 11;
@@ -110,67 +118,70 @@ struct trace_batch {
 /// Why warps end.
 enum over_reason : unsigned { not_over, run_is_complete, run_was_stopped };
 
-/// Counters of one ring, each in a cache line of its own.
+/// Counters of steal requests and of donations for them, each in a cache line of its own.
 struct request_counters {
-    alignas(128) unsigned long long posted;  // taken by hungry workers
-    alignas(128) int open;                  // tickets that nobody has promised to serve; below zero for a moment
-    alignas(128) unsigned long long donated;    // promised; never more than tickets were taken
+    alignas(128) unsigned long long posted;   // requests, by idle warps or worker blocks
+    alignas(128) int open;                    // requests that no donor has claimed; below zero for a moment
+    alignas(128) unsigned long long donated;  // requests that were claimed; never more than were posted
 };
 
-/// Grids of many blocks that all workers help themselves to.
+/// Grids of many blocks, of which all worker blocks claim some.
 inline constexpr unsigned open_grid_places = 3;
 
-/// What all workers of a run share. Left as found when the run ends, ready for the next one.
+/// What all warps of a run share. The end of a run restores it for the next one.
 struct run_control {
-    unsigned lock;                            // a run has the engine: see engine_lock.cuh
+    unsigned lock;  // a run has the engine: see engine_lock.cuh
     unsigned lock_waiters;
-    // What idle workers look at, in one sector of the second-level cache.
-    alignas(128) unsigned done;               // the first grid is complete
-    unsigned stop;                            // a stop_reason
-    unsigned long long open_grids[open_grid_places];   // see board_word
+    // What idle warps poll, in one sector of the second-level cache.
+    alignas(128) unsigned done;                       // the first grid is complete
+    unsigned stop;                                    // a stop_reason
+    unsigned long long open_grids[open_grid_places];  // see open_grid_word
     request_counters warp_requests;
     request_counters block_requests;
-    alignas(128) unsigned long long arena_taken;              // units of the arena, of those that no warp has begun with
-    alignas(128) unsigned long long free_lists[size_classes][sublists];    // heads: a place, and a count of changes in the upper half
-    unsigned long long node_depot;                          // of free grid records
+    alignas(128) unsigned long long arena_taken;  // units of the arena, beyond those that the warps begin with
+    // Heads: a place, and a count of changes in the upper half.
+    alignas(128) unsigned long long free_lists[size_classes][sublists];
+    unsigned long long node_depot;  // of batches of free grid nodes
     alignas(128) unsigned stream_lock;
-    unsigned long long first_places;                          // see first_grid.cuh
-    unsigned first_chunks;                                    // of the first grid that were taken but for the first, or asked for in vain
-    unsigned blocks_left;                                     // worker blocks that have ended, in the end
+    unsigned long long first_places;  // see first_grid.cuh
+    // Chunks of the first grid that were taken, not counting the first, or asked for in vain.
+    unsigned first_chunks;
+    unsigned blocks_left;  // worker blocks that have ended
     unsigned deepest;
-    unsigned deepest_wait;                                    // plus one
+    unsigned deepest_wait;  // plus one
     unsigned long long grids;
     unsigned long long abandoned;
     stopped_workers at_stop;
-    unsigned empty_donations;                                     // with no tasks in them, or promised in vain: slots may not be as they were
-    unsigned long long begun_at;                              // by the device's clock, nanoseconds; only where there is a deadline
-    unsigned trace_batches;                                   // that were taken, but for the first of each worker block
+    // Donations without a task, or promised and never made: then transfer cells may differ from how the run found them.
+    unsigned empty_donations;
+    unsigned long long begun_at;  // by the device's clock, nanoseconds; only if there is a deadline
+    unsigned trace_batches;       // that were taken, without the first one of each worker block
     unsigned begun_count;
-    unsigned long long begun_kernels[run_result::most_kernels];  // where its name lies; 0: free
-    unsigned long long begun_depths[run_result::most_kernels];   // a bit each
+    unsigned long long begun_kernels[run_result::most_kernels];  // where the name lies; 0: free
+    unsigned long long begun_depths[run_result::most_kernels];   // a bit for each depth
 };
 
-/// A gift of up to 32 lane tasks or 16 wide tasks from one warp to another, or from one worker block to another.
+/// A donation of up to 32 lane tasks or 16 wide tasks, from one warp to another or from one worker block to another.
 struct alignas(128) transfer_cell {
     static constexpr unsigned lane_tasks = 32;
     static constexpr unsigned wide_tasks = 16;
     static constexpr unsigned holds_wide = 1u << 31;
 
     std::uint32_t turn;   // 2 n: empty, for the n-th time; 2 n + 1: full
-    std::uint32_t count;  // tasks, and whether they are wide
+    std::uint32_t count;  // of tasks, and whether they are wide
     alignas(16) unsigned char tasks[lane_tasks * sizeof(lane_task)];
 };
 
-/// All that device code has to know of the engine: sizes, limits and places.
+/// All that device code must know of the engine: sizes, limits and places.
 struct engine_view {
     run_control* control;
     failure_table* failures;
     run_result* result;
-    device_trace* trace;         // null: the run is not traced
+    device_trace* trace;  // null: the run is not traced
     device_trace_record* trace_records;
     unsigned trace_capacity;
-    arena_index arena_begin;     // the first place that is handed out
-    arena_index arena_fresh;     // the first that no warp begins with
+    arena_index arena_begin;  // the first place that is handed out
+    arena_index arena_fresh;  // the first that no warp begins with
     unsigned char* arena;
     unsigned long long arena_units;
     lane_task* lane_deques;
@@ -180,26 +191,27 @@ struct engine_view {
     arena_index* free_pieces;
     transfer_cell* warp_cells;
     transfer_cell* block_cells;
-    unsigned cell_mask;          // slots of each ring - 1, and
-    unsigned cell_shift;         // the binary logarithm of how many these are
-    unsigned block_threads;      // of a worker block
+    unsigned cell_mask;         // transfer cells - 1, as many for warps as for worker blocks
+    unsigned cell_shift;        // the binary logarithm of their number
+    unsigned block_threads;     // of a worker block
     unsigned moldable_threads;  // what a moldable kernel gets, if its shape allows
     unsigned sync_depth;
     unsigned nesting_depth;
-    unsigned stack_bytes;        // of a thread
-    unsigned shared_bytes;       // for kernels, of a worker block
+    unsigned stack_bytes;                     // of a thread
+    unsigned shared_bytes;                    // for kernels, of a worker block
     unsigned long long deadline_nanoseconds;  // 0: none
-    bool replayed;               // the run is part of a graph
-    bool attended;               // the host wants to hear of the run now and then, or there is a deadline
-    bool locked;                 // the run holds the engine's lock: see engine_lock.cuh
+    bool replayed;                            // the run is part of a graph
+    bool attended;                            // the host wants news of the run now and then, or there is a deadline
+    bool locked;                              // the run holds the engine's lock: see engine_lock.cuh
 };
 
-/// A grid that is not in the trace yet but for when it runs: who launches is waited for, so the rest is written by all lanes of a warp, of
-/// several such grids at a time, when the block that launched it has returned.
+/// A grid of whose trace record only the times of its blocks are written. Other threads wait for a thread that
+/// launches, so the rest is noted here, and all lanes of a warp write it, for several such grids at a time, when the
+/// launching block has returned.
 struct alignas(16) traced_child {
     unsigned long long name;
     unsigned long long launched;
-    std::uint32_t id;       // none: it came to nothing
+    std::uint32_t id;  // none: launched in another way, or the trace is full
     std::uint32_t depth;
     std::uint32_t threads;  // as the shape has them, and whether it is moldable
     static constexpr std::uint32_t moldable = 1u << 31;
@@ -208,46 +220,52 @@ template <unsigned Capacity>
 struct traced_children {
     static constexpr unsigned capacity = Capacity;
     static constexpr unsigned many = Capacity * 3 / 4;  // then they are written
-    unsigned count;  // may be more than there is room for: who finds none writes a whole record
+    unsigned count;  // may exceed the capacity: a thread that finds no room writes a whole record
     traced_child children[Capacity];
 };
 
-/// What a warp has at hand.
+/// The state of a warp, in shared memory.
 struct warp_state {
-    // The two stacks are rings of a fixed capacity in device memory. Counters only grow; a place is a counter modulo capacity.
+    // The two deques are rings of a fixed capacity in device memory. Ends are counters; a slot is a counter modulo
+    // capacity.
     std::uint32_t lane_steal_end, lane_owner_end;
     std::uint32_t wide_steal_end, wide_owner_end;
-    arena_index spilled_lanes, spilled_wides;  // chunks that did not fit
-    unsigned lock;                             // of the spilled chunks and of the block's continuations, among the lanes of this warp
+    arena_index spilled_lanes, spilled_wides;  // segments of tasks that did not fit
+    unsigned lock;  // of the segments, the batch and the block's continuations, among the lanes
 
-    // The frame: what runs here now. Saved and restored by whoever begins another one on top.
-    std::uint32_t lane_base, wide_base;  // what it has launched lies from here upwards
-    int depth;                           // of the shallowest block that waits in it; -1: nothing does
+    // The frame: what runs here now. frame_guard and on_top_of_wait() save it and restore it when another one begins on
+    // top.
+    std::uint32_t lane_base, wide_base;  // the tasks that it has launched lie from here to the owner end
+    int depth;                           // of the shallowest block that waits in it; -1: nothing waits
     unsigned stack_begin;                // where its threads' stacks began: see stack_place
     unsigned level;                      // frames below
-    arena_index awaited;                 // a record that it waits for
-    arena_index own;                     // the wide block's own record, once it needs one
-    unsigned own_accounted;              // 1: it counts the block itself and children in streams; 2: and those before a wait()
-    unsigned own_continued;              // it has a continuation
-    unsigned refused_shared;             // calls of shared() that were refused, by any of its threads: see wide_block::is_first_refused
-    unsigned char* shared_memory;        // of the wide block
-    wide_task current;                   // likewise
-    unsigned long long begun_at;         // when it began, in a traced run
-    traced_children<8> traced;           // of blocks on this warp
+    arena_index awaited;                 // a node that it waits for
+    arena_index own;                     // the wide block's own node, once it needs one
+    // What `own` counts. 1: the block itself, and children that other warps may see; 2: also all that were launched
+    // before a wait().
+    unsigned own_accounted;
+    unsigned own_continued;  // it has a continuation
+    // Calls of shared() that were refused, by any of its threads: see wide_block::is_first_refused.
+    unsigned refused_shared;
+    unsigned char* shared_memory;  // of the wide block
+    wide_task current;             // the wide block's task
+    unsigned long long begun_at;   // when it began, in a traced run
+    traced_children<8> traced;     // of blocks on this warp
 
-    int free_nodes;  // at hand; a depth-first walk takes hundreds on its way down and gives them back on its way up
-    int free_pieces;   // likewise, of 256 bytes
+    // In the cache. A depth-first walk takes hundreds of nodes on its way down and gives them back on its way up.
+    int free_nodes;
+    int free_pieces;  // likewise, of 256 bytes
 
     unsigned votes_seen[2];
 
-    // Completions that nobody else needs to hear of yet.
+    // The warp batch: the change of one node's counter that this warp withholds. See join_counter.cuh.
     arena_index batch_of;
     int batch;
 
-    unsigned keeps_first;  // it runs the first block itself, if a grid goes on now
-    arena_index kept;      // where the details of that grid are; 0: none
-    arena_index spent;     // a piece of 256 bytes that is to be given back when there is time
-    unsigned searches;     // it has nothing to do, and is counted in `searching`
+    unsigned keeps_first;  // if a grid continues now, this warp runs its first block
+    arena_index kept;      // the descriptor of that grid; 0: none
+    arena_index spent;     // a piece of 256 bytes, to be given back when there is time
+    unsigned searches;     // it has nothing to run, and is counted in gang_state::searching
 
     unsigned long long request;
     unsigned has_request;
@@ -256,67 +274,74 @@ struct warp_state {
     unsigned long long grids;
 };
 
-/// Kernels whose begin a worker block has told the host of, and at which depths.
+/// Kernels whose begin a worker block has reported to the host, and at which depths.
 struct noted_kernels {
     static constexpr unsigned capacity = 4;
     unsigned names[capacity];      // where the names lie, the lower half
-    unsigned depths[capacity][2];  // a bit each
-    unsigned next;                 // to be forgotten
+    unsigned depths[capacity][2];  // a bit for each depth
+    unsigned next;                 // to be replaced
 
-    static DYNPAR_FUNCTION unsigned key(text kernel) { return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin)); }
+    static DYNPAR_FUNCTION unsigned key(text kernel) {
+        return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(kernel.begin));
+    }
 };
 
 /// What the warps of a worker block need to run a task together.
 struct gang_state {
-    unsigned lock;             // of the stack, the candidate and the block's continuations
-    std::uint32_t steal_end, owner_end; // of the stack of block tasks, a ring of a fixed capacity in device memory
-    std::uint32_t base;        // what the block that runs has launched lies from here upwards, before its first wait()
-    arena_index spilled;       // chunks that did not fit
+    unsigned lock;  // of the deque, the candidate and the block's continuations
+    // Of the deque of block tasks, a ring of a fixed capacity in device memory.
+    std::uint32_t steal_end, owner_end;
+    // What the block that runs has launched before its first wait() lies from here to the owner end.
+    std::uint32_t base;
+    arena_index spilled;  // segments of tasks that did not fit
     unsigned has_candidate;
-    unsigned depth;            // of the candidate
-    unsigned ready;            // a bit for each warp that is ready to begin it
-    unsigned arrived;          // a bit for each warp that is ready to end a wait
-    unsigned votes[2];         // ever cast: see vote_of_block
+    unsigned depth;     // of the candidate
+    unsigned ready;     // a bit for each warp that is ready to begin it
+    unsigned arrived;   // a bit for each warp that is ready to end a wait
+    unsigned votes[2];  // ever cast: see vote_of_block
     arena_index own;
     unsigned own_accounted;
-    unsigned refused_shared;   // as in warp_state
+    unsigned refused_shared;  // as in warp_state
     unsigned launched;
-    unsigned first_waiter;     // of the threads whose wait() is refused
+    unsigned first_waiter;  // of the threads whose wait() is refused
     unsigned has_request;
     unsigned char* shared_memory;
     unsigned long long request;
     wide_task candidate;
-    wide_task current;         // what the warps run together
-    unsigned looks_to_skip;    // of the agent: see exchange_block_tasks_now_and_then
-    bool had_several;          // tasks on the stack, when it last looked
+    wide_task current;       // what the warps run together
+    unsigned looks_to_skip;  // by the leader warp: see exchange_block_tasks_now_and_then
+    bool had_several;        // tasks on the deque, when the leader warp last looked
 
-    // What this worker block has taken of a grid on the board, for its warps: see share.cuh.
-    unsigned chunk_lock;       // of whoever takes more
-    std::uint32_t chunk_left;  // who runs it, and how many blocks are left: the lower half of a board_word
-    std::uint32_t chunk_end;   // the number of the block after them
+    // The chunk that this worker block has claimed of an open grid, for its warps: see block_chunk.cuh.
+    unsigned chunk_lock;  // of the lane that fetches the next one
+    // What runs its blocks, and how many are left: the lower half of an open_grid_word.
+    std::uint32_t chunk_left;
+    std::uint32_t chunk_end;  // the number of the block after them
     std::uint32_t chunk_size;
-    std::uint32_t chunk_read;  // blocks whose takers have read what they need
-    unsigned chunk_is_counted; // the returns of its blocks are counted in `returns`
-    unsigned batch;          // of blocks of one grid: see kept_returns
-    arena_index batch_of;    // that grid
-    unsigned searching;        // warps that have nothing to do, or have not begun
-    unsigned first_chunks;     // of the first grid, as long as some may be left that nobody has taken; else 0
+    std::uint32_t chunk_read;   // blocks whose claimants have read what they need
+    unsigned chunk_is_counted;  // the returns of its blocks are counted in `batch`
+    unsigned batch;             // the block batch, of returns of blocks of one grid: see block_batch
+    arena_index batch_of;       // that grid's node
+    unsigned searching;         // warps that have nothing to run, or have not begun
+    unsigned first_chunks;      // of the first grid, as long as some may be left to take; else 0
     wide_task chunk;
 
-    unsigned trace_batch;      // see trace_batch
+    unsigned trace_batch;  // a trace_batch::word
     static constexpr unsigned names_kept = 4;
-    unsigned named[names_kept];  // of the last names that this worker block has seen into the trace: the lower halves of their addresses
-    unsigned next_named;         // to be forgotten
+    // The last names that this worker block has written to the trace: the lower halves of their addresses.
+    unsigned named[names_kept];
+    unsigned next_named;         // to be replaced
     traced_children<32> traced;  // of blocks on this worker block
     noted_kernels noted;
 
-    // What one idle warp has read for all: thousands of warps that read one place of device memory wait for each other.
-    unsigned read_at;          // by the multiprocessor's clock
-    unsigned over;             // why idle warps end; 0: they do not
+    // What one idle warp has read for all: thousands of warps that poll one place of device memory wait for each other.
+    unsigned read_at;                            // by the multiprocessor's clock
+    unsigned over;                               // why idle warps end; 0: they do not
     std::uint32_t open_grids[open_grid_places];  // lower halves
 };
 
-/// The shared memory of a worker block. Then come the warps' states, then what `block.shared` gives to kernels.
+/// The beginning of a worker block's shared memory. The warps' states follow, then what `block.shared` gives to
+/// kernels.
 struct block_state {
     engine_view engine;
     gang_state gang;
@@ -329,7 +354,8 @@ DYNPAR_FUNCTION constexpr unsigned state_bytes(unsigned block_threads) {
 #if defined(__CUDACC__)
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-// CUDA has these from compute capability 8.0 on, where they are instructions. Here they go by their names there, for all lanes.
+// CUDA has these from compute capability 8.0 on, as instructions. These stand-ins have the same names, and are for all
+// lanes.
 template <class T, class Combine>
 __device__ inline T reduce_by_shuffles(T value, Combine combine) {
     for (unsigned distance = warp_size / 2; distance != 0; distance /= 2) {
@@ -351,8 +377,9 @@ __device__ inline T __reduce_max_sync(unsigned, T value) {
 }
 #endif
 
-// ptxas lays functions out in the order of their mangled names. What most grids pass through is in the inline namespace `hot`, so that it
-// lies side by side in the instruction cache: a tree of warps that join takes 51 ms so, and 60 ms where it lies scattered.
+// ptxas lays out functions in the order of their mangled names. What most grids pass through is in the inline namespace
+// `hot`, so that it lies together in the instruction cache: a tree of warps that join takes 51 ms that way, and 60 ms
+// if it is scattered.
 #if defined(DYNPAR_SIMULATED_GPU)
 #define worker_memory (simulated_gpu::dynamic_shared_memory())
 #else
@@ -369,7 +396,9 @@ __device__ inline unsigned lane_rank() { return threadIdx.x % warp_size; }
 __device__ inline unsigned worker_rank() { return blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size; }
 
 /// A task word by word, one in each of the first lanes.
-__device__ inline std::uint32_t& word_of(wide_task& task, unsigned number) { return reinterpret_cast<std::uint32_t*>(&task)[number]; }
+__device__ inline std::uint32_t& word_of(wide_task& task, unsigned number) {
+    return reinterpret_cast<std::uint32_t*>(&task)[number];
+}
 template <std::size_t Offset>
 __device__ inline std::uint32_t field_of_words(std::uint32_t word) {
     return __shfl_sync(all_lanes, word, Offset / sizeof(std::uint32_t));
@@ -381,7 +410,9 @@ __device__ inline T* at(arena_index place) {
 }
 
 /// Ends the run early. The first reason stays.
-__device__ inline void stop_run(stop_reason why) { compare_exchange_relaxed(engine().control->stop, static_cast<unsigned>(not_stopped), why); }
+__device__ inline void stop_run(stop_reason why) {
+    compare_exchange_relaxed(engine().control->stop, static_cast<unsigned>(not_stopped), why);
+}
 __device__ inline bool run_stopped() { return load_relaxed(engine().control->stop) != not_stopped; }
 
 #endif
