@@ -27,8 +27,8 @@
 namespace samples {
 namespace {
 
-// Room in a trace where the settings ask for none: for a tree that people can read; for a file; and for --recommend, which needs
-// every grid where the engine counts by its trace.
+// Room in a trace where the settings ask for none: for a tree that people can read; for a file; and for --recommend,
+// which needs every grid where the engine counts by its trace.
 constexpr std::size_t tree_grids = 65536;
 constexpr std::size_t file_grids = 262144;
 constexpr std::size_t recommend_grids = 1048576;
@@ -114,11 +114,12 @@ struct command_line::state {
             ->type_name("COUNT");
     }
 
-    // After something was printed: what was buffered is written, and where that fails, now or before, the sample shall not go on
-    // as if somebody had read it.
+    // After something was printed: what was buffered is written, and where that fails, now or before, the sample shall
+    // not go on as if somebody had read it.
     void require_output() const {
         out.flush();
-        const bool failed_before = &out == &std::cout && std::ferror(stdout) != 0;  // what kernels print goes to stdout itself
+        const bool failed_before =
+            &out == &std::cout && std::ferror(stdout) != 0;  // what kernels print goes to stdout itself
         if (out && !failed_before) return;
         const std::string reason = errno != 0 ? std::string(" (") + std::strerror(errno) + ")" : "";
         throw output_error("standard output cannot be written" + reason + "; send it to where there is room");
@@ -185,11 +186,14 @@ command_line::command_line(std::string name, std::string description, std::ostre
     app.add_flag("--print-config", state_->print_config, "print every setting and where it comes from, and stop");
     app.add_flag("--tree", state_->tree, "print the nesting tree: which grid launched which");
     app.add_option("--trace", state_->trace_file,
-                   wrapped("write the trace of the run to this file, which ends with .json (Chrome, Perfetto), .html (a page), .dot "
-                           "(Graphviz), .txt (the tree) or .dynpar.json (for dynpar-trace); a further run of the same program gets a "
+                   wrapped("write the trace of the run to this file, which ends with .json (Chrome, Perfetto), .html "
+                           "(a page), .dot "
+                           "(Graphviz), .txt (the tree) or .dynpar.json (for dynpar-trace); a further run of the same "
+                           "program gets a "
                            "file of its own, run-2.html beside run.html"))
         ->type_name("FILE");
-    app.add_flag("--recommend", state_->recommend, wrapped("print the smallest limits that would have done, as a piece of dynpar.toml"));
+    app.add_flag("--recommend", state_->recommend,
+                 wrapped("print the smallest limits that would have done, as a piece of dynpar.toml"));
     for (const dynpar::setting& s : dynpar::settings()) {
         state::given_setting& given = state_->settings.emplace_back();
         given.option = s.option();
@@ -209,13 +213,14 @@ command_line::~command_line() = default;
 
 void command_line::add_integer(const std::string& name, std::int64_t& variable, std::int64_t least, std::int64_t most,
                                const std::string& meaning) {
-    state_->add_integer(name, [&variable](std::int64_t value) { variable = value; }, least, most, meaning,
-                        std::to_string(variable));
+    state_->add_integer(
+        name, [&variable](std::int64_t value) { variable = value; }, least, most, meaning, std::to_string(variable));
 }
 
 void command_line::add_integer(const std::string& name, std::optional<std::int64_t>& variable, std::int64_t least,
                                std::int64_t most, const std::string& meaning, const std::string& not_given) {
-    state_->add_integer(name, [&variable](std::int64_t value) { variable = value; }, least, most, meaning, not_given);
+    state_->add_integer(
+        name, [&variable](std::int64_t value) { variable = value; }, least, most, meaning, not_given);
 }
 
 void command_line::add_choice(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
@@ -267,11 +272,12 @@ std::optional<int> command_line::parse(int argc, const char* const* argv) {
         return my.print_and_end(my.app.help() + "\n");
     } catch (const CLI::ExtrasError&) {
         const std::vector<std::string> extras = my.app.remaining();
-        return my.refuse("unknown argument " + (extras.empty() ? std::string() : in_message(extras.front())) + "; see " + my.name +
-                         " --help");
+        return my.refuse("unknown argument " + (extras.empty() ? std::string() : in_message(extras.front())) +
+                         "; see " + my.name + " --help");
     } catch (const CLI::ArgumentMismatch& e) {  // of options that take one value each: it is missing
         const std::string message = e.what();
-        return my.refuse(in_message(message.substr(0, message.find(':'))) + " needs a value; see " + my.name + " --help");
+        return my.refuse(in_message(message.substr(0, message.find(':'))) + " needs a value; see " + my.name +
+                         " --help");
     } catch (const CLI::ParseError& e) {
         return my.refuse(in_message(e.what()) + "; see " + my.name + " --help");
     } catch (const input_error& e) {
@@ -359,7 +365,9 @@ int command_line::finish(int status) const {
     if (my.runs == 0) {
         my.err << my.name << ": --recommend: nothing ran on dynpar's engines" << std::endl;
     } else if (!my.all_well) {
-        my.err << my.name << ": --recommend: calls failed in a run, so that what it needs cannot be known; raise the limit that it names"
+        my.err << my.name
+               << ": --recommend: calls failed in a run, so that what it needs cannot be known; raise the limit that "
+                  "it names"
                << std::endl;
     } else if (my.engine == "cdp" && !my.needs.pending_launches && my.missing != 0) {
         my.err << my.name << ": --recommend: launches are counted by the trace, which had no room for " << my.missing
@@ -367,11 +375,11 @@ int command_line::finish(int status) const {
     } else {
         const dynpar::gpu_state gpu = probe_gpu();
         std::ostringstream text;
-        text << "# What " << (my.runs == 1 ? "this run" : "each of these " + std::to_string(my.runs) + " runs") << " needed on the "
-               << my.engine << " engine, as a piece of dynpar.toml\n"
-               << (gpu.usable ? "" : "# (no GPU here: what they cost in device memory is not measured)\n")
-               << dynpar::to_toml(dynpar::recommend(my.needs, my.engine),
-                                  [&](const dynpar::recommended_limit& limit) { return cost_of(limit, my.engine, gpu); });
+        text << "# What " << (my.runs == 1 ? "this run" : "each of these " + std::to_string(my.runs) + " runs")
+             << " needed on the " << my.engine << " engine, as a piece of dynpar.toml\n"
+             << (gpu.usable ? "" : "# (no GPU here: what they cost in device memory is not measured)\n")
+             << dynpar::to_toml(dynpar::recommend(my.needs, my.engine),
+                                [&](const dynpar::recommended_limit& limit) { return cost_of(limit, my.engine, gpu); });
         my.print(text.str());
     }
     return status;
@@ -379,7 +387,10 @@ int command_line::finish(int status) const {
 
 void command_line::refuse_tracing() const {
     const state& my = *state_;
-    const char* given = my.tree ? "--tree" : !my.trace_file.empty() ? "--trace" : my.recommend ? "--recommend" : nullptr;
+    const char* given = my.tree                  ? "--tree"
+                        : !my.trace_file.empty() ? "--trace"
+                        : my.recommend           ? "--recommend"
+                                                 : nullptr;
     if (given != nullptr)
         throw input_error(std::string(given) + ": " + my.name +
                           " runs ordinary __global__ functions, which leave no trace; leave the option out");
@@ -443,7 +454,8 @@ std::string cost_of(const dynpar::recommended_limit& limit, const std::string& e
         const dynpar::limit_result& result = results.at(0);
         if (!result.refused.empty()) return "no device memory on " + gpu.name + ": not a limit of its device runtime";
         char text[64];
-        std::snprintf(text, sizeof text, "%.1f MiB of device memory on ", static_cast<double>(result.device_bytes) / (1024 * 1024));
+        std::snprintf(text, sizeof text, "%.1f MiB of device memory on ",
+                      static_cast<double>(result.device_bytes) / (1024 * 1024));
         return text + gpu.name + (engine == "host" ? ", were it set there" : "");
     } catch (const std::exception&) {
         return "";
@@ -479,9 +491,7 @@ dynpar::gpu_state probe_gpu() {
 
 namespace {
 
-std::string cost_of(const dynpar::recommended_limit&, const std::string&, const dynpar::gpu_state&) {
-    return "";
-}
+std::string cost_of(const dynpar::recommended_limit&, const std::string&, const dynpar::gpu_state&) { return ""; }
 
 }  // namespace
 

@@ -76,37 +76,38 @@ public:
     /// The settings. The defaults before `parse`.
     const dynpar::config& config() const;
 
-    /// Limits and trace as the settings have them; where --tree, --trace or --recommend need a trace and the settings have none,
-    /// room for as many grids as that usually takes.
+    /// Limits and trace as the settings have them; where --tree, --trace or --recommend need a trace and the settings
+    /// have none, room for as many grids as that usually takes.
     dynpar::engine_options engine_options() const;
 
     /// The engine that the settings ask for, of those that are built. Looks for a GPU only where one could be used.
     /// Throws `std::invalid_argument` as `dynpar::choose` does.
     dynpar::engine_choice choose_engine(const dynpar::built_engines& built) const;
 
-    /// Every run of an engine comes here (with_engine sees to it): with --trace it is written to a file, with --recommend its needs
-    /// are noted, with --tree its tree is kept. A trace that cannot be written is said, and the sample goes on: its results are
-    /// no worse for it.
+    /// Every run of an engine comes here (with_engine sees to it): with --trace it is written to a file, with
+    /// --recommend its needs are noted, with --tree its tree is kept. A trace that cannot be written is said, and the
+    /// sample goes on: its results are no worse for it.
     void observe(const dynpar::report& report) const;
 
-    /// With --tree: prints the run's nesting tree. Else nothing. Trees that a sample does not print come at its end. Throws
-    /// `output_error`.
+    /// With --tree: prints the run's nesting tree. Else nothing. Trees that a sample does not print come at its end.
+    /// Throws `output_error`.
     void show_tree(const dynpar::report& report) const;
 
-    /// The end of a sample: prints the trees that are left, and with --recommend the limits. Returns the status to end with: the
-    /// sample's, or `failed` if that is `success` and a trace could not be written. Throws `output_error` if anything that was
-    /// printed, by kernels on the host engine too, could not be written.
+    /// The end of a sample: prints the trees that are left, and with --recommend the limits. Returns the status to end
+    /// with: the sample's, or `failed` if that is `success` and a trace could not be written. Throws `output_error` if
+    /// anything that was printed, by kernels on the host engine too, could not be written.
     int finish(int status) const;
 
-    /// For a sample that runs ordinary `__global__` functions: throws `input_error` if --tree, --trace or --recommend is given.
+    /// For a sample that runs ordinary `__global__` functions: throws `input_error` if --tree, --trace or --recommend
+    /// is given.
     void refuse_tracing() const;
 
     /// Prints a line on standard output. Throws `output_error`.
     void say(const std::string& line) const;
 
     /// For a `catch (...)`: prints the exception at hand on standard error and returns the status to end with,
-    /// `bad_input` for `input_error`, `std::invalid_argument` and `dynpar::config_error`, else `failed`. `part` says of what part
-    /// of the sample it is, if it goes on with others.
+    /// `bad_input` for `input_error`, `std::invalid_argument` and `dynpar::config_error`, else `failed`. `part` says of
+    /// what part of the sample it is, if it goes on with others.
     int explain_exception(const std::string& part = {}) const;
 
 private:

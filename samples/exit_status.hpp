@@ -1,4 +1,5 @@
-// What dynpar's own programs end with: the samples and dynpar-trace. For users: "What programs end with" in docs/guide.md.
+// What dynpar's own programs end with: the samples and dynpar-trace. For users: "What programs end with" in
+// docs/guide.md.
 #pragma once
 
 namespace samples {

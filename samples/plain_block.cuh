@@ -10,8 +10,8 @@
 
 namespace samples {
 
-/// A thread's view of its block in a plain grid of one dimension: of dynpar's block (see dynpar/block.hpp) what needs no
-/// engine. A kernel that launches does not compile with it.
+/// A thread's view of its block in a plain grid of one dimension: of dynpar's block (see dynpar/block.hpp) what needs
+/// no engine. A kernel that launches does not compile with it.
 class plain_block {
 public:
     __device__ unsigned thread_rank() const { return threadIdx.x; }

@@ -14,7 +14,8 @@ namespace samples {
 /// The engines in this translation unit: a plain C++ compiler builds the host engine only.
 inline constexpr dynpar::built_engines built{DYNPAR_HAS_DEVICE_LAUNCH != 0, DYNPAR_HAS_QUEUE_ENGINE != 0};
 
-/// The engines of a sample that runs its kernels on a GPU as ordinary grids (flat_run.hpp): there is nothing to schedule.
+/// The engines of a sample that runs its kernels on a GPU as ordinary grids (flat_run.hpp): there is nothing to
+/// schedule.
 inline constexpr dynpar::built_engines built_for_ordinary_grids{DYNPAR_HAS_DEVICE_LAUNCH != 0, false};
 
 /// An engine that shows every run to the command line, which writes traces and takes note of what was needed.
@@ -40,8 +41,8 @@ public:
         return result;
     }
 
-    /// How long the last run took by the host's clock. What becomes of its trace afterwards does not count: to write a large one
-    /// takes longer than many a run.
+    /// How long the last run took by the host's clock. What becomes of its trace afterwards does not count: to write a
+    /// large one takes longer than many a run.
     double milliseconds() const { return milliseconds_; }
 
 private:
@@ -71,8 +72,7 @@ int with_engine(const command_line& command, Sample&& sample, const dynpar::buil
         command.say(choice.why);
         switch (choice.kind) {
 #if DYNPAR_HAS_DEVICE_LAUNCH
-            case dynpar::engine_kind::cdp:
-                return run_on<dynpar::cdp_engine, dynpar::cdp_options>(command, sample);
+            case dynpar::engine_kind::cdp: return run_on<dynpar::cdp_engine, dynpar::cdp_options>(command, sample);
 #endif
 #if DYNPAR_HAS_QUEUE_ENGINE
             case dynpar::engine_kind::queue:

@@ -18,10 +18,10 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Slices of one track must be nested. A grid goes onto its parent's track, where it lies inside its parent, if no sibling there
-// overlaps it, and else onto one that is free. Grids are placed in the order of their begins, so that a track needs to know only
-// the slices that are open. A grid that begins before its parent, as the clocks of two multiprocessors may have it, does not lie
-// inside it: it is placed first, onto a track of its own.
+// Slices of one track must be nested. A grid goes onto its parent's track, where it lies inside its parent, if no
+// sibling there overlaps it, and else onto one that is free. Grids are placed in the order of their begins, so that a
+// track needs to know only the slices that are open. A grid that begins before its parent, as the clocks of two
+// multiprocessors may have it, does not lie inside it: it is placed first, onto a track of its own.
 class tracks {
 public:
     explicit tracks(const trace& t) : grids_(t.grids), ends_(nested_ends(t)), track_of_(grids_.size(), no_track) {
@@ -48,8 +48,10 @@ private:
         if (has(grid.parent)) {
             const std::uint32_t parents = track_of_[grid.parent];
             close_until(parents, grid.begun, grid.parent);
-            // A parent may be the one that has just been closed: it ended when this one began, and this one takes no time.
-            if (!open_[parents].empty() && open_[parents].back() == grid.parent && ends_[id] <= ends_[grid.parent]) track = parents;
+            // A parent may be the one that has just been closed: it ended when this one began, and this one takes no
+            // time.
+            if (!open_[parents].empty() && open_[parents].back() == grid.parent && ends_[id] <= ends_[grid.parent])
+                track = parents;
         }
         if (track == no_track) track = free_track(grid.begun);
         track_of_[id] = track;
@@ -94,7 +96,10 @@ void write_chrome_trace(std::ostream& out, const trace& t) {
     const tracks placed(t);
     // Written event by event: a trace of a million grids need not be in memory twice.
     out << "{\"displayTimeUnit\":\"ns\",\"otherData\":"
-        << text_of({{"engine", t.engine}, {"device", t.device}, {"grids", t.grids.size()}, {"missing grids", t.missing},
+        << text_of({{"engine", t.engine},
+                    {"device", t.device},
+                    {"grids", t.grids.size()},
+                    {"missing grids", t.missing},
                     {"clock error in ns", t.clock_error}})
         << ",\"traceEvents\":[\n";
     bool first = true;
@@ -102,9 +107,16 @@ void write_chrome_trace(std::ostream& out, const trace& t) {
         out << (first ? "" : ",\n") << text_of(e);
         first = false;
     };
-    event({{"ph", "M"}, {"name", "process_name"}, {"pid", process}, {"tid", 0}, {"args", {{"name", t.engine + " engine on " + t.device}}}});
+    event({{"ph", "M"},
+           {"name", "process_name"},
+           {"pid", process},
+           {"tid", 0},
+           {"args", {{"name", t.engine + " engine on " + t.device}}}});
     for (std::size_t track = 0; track < placed.count(); ++track) {
-        event({{"ph", "M"}, {"name", "thread_name"}, {"pid", process}, {"tid", track},
+        event({{"ph", "M"},
+               {"name", "thread_name"},
+               {"pid", process},
+               {"tid", track},
                {"args", {{"name", track == 0 ? "grids" : "grids at the same time, " + std::to_string(track)}}}});
     }
     for (std::size_t id = 0; id < t.grids.size(); ++id) {
@@ -114,28 +126,51 @@ void write_chrome_trace(std::ostream& out, const trace& t) {
         const bool has_launcher = placed.has(launcher);
         const std::uint32_t from = has_launcher ? placed.of(launcher) : 0;
         if (!grid.ran()) {
-            event({{"ph", "i"}, {"s", "t"}, {"name", "lost: " + grid.kernel}, {"cat", "lost"}, {"pid", process}, {"tid", from},
+            event({{"ph", "i"},
+                   {"s", "t"},
+                   {"name", "lost: " + grid.kernel},
+                   {"cat", "lost"},
+                   {"pid", process},
+                   {"tid", from},
                    {"ts", microseconds(grid.launched)},
                    {"args", {{"id", id}, {"shape", to_string(grid.shape)}, {"status", to_string(grid.status)}}}});
             continue;
         }
         if (!placed.has(id)) continue;
-        json args = {{"id", id}, {"shape", to_string(grid.shape)}, {"depth", grid.depth},
+        json args = {{"id", id},
+                     {"shape", to_string(grid.shape)},
+                     {"depth", grid.depth},
                      {"launched", microseconds(grid.launched)}};
         if (grid.ended != grid_record::never) args["ended"] = microseconds(grid.ended);
         if (grid.processor != grid_record::none) args["processor"] = grid.processor;
         if (grid.stream != grid_record::none) args["stream"] = grid.stream;
         if (grid.parent != grid_record::none) args["parent"] = grid.parent;
         if (continues) args["continues"] = grid.continues;
-        event({{"ph", "X"}, {"name", grid.kernel}, {"cat", continues ? "continuation" : "grid"}, {"pid", process},
-               {"tid", placed.of(id)}, {"ts", microseconds(grid.begun)},
-               {"dur", microseconds(placed.end(id) - grid.begun)}, {"args", args}});
+        event({{"ph", "X"},
+               {"name", grid.kernel},
+               {"cat", continues ? "continuation" : "grid"},
+               {"pid", process},
+               {"tid", placed.of(id)},
+               {"ts", microseconds(grid.begun)},
+               {"dur", microseconds(placed.end(id) - grid.begun)},
+               {"args", args}});
         if (!has_launcher) continue;
         const char* const what = continues ? "then" : "launch";
-        event({{"ph", "s"}, {"name", what}, {"cat", what}, {"id", id}, {"pid", process}, {"tid", from},
+        event({{"ph", "s"},
+               {"name", what},
+               {"cat", what},
+               {"id", id},
+               {"pid", process},
+               {"tid", from},
                {"ts", microseconds(std::min(grid.launched, grid.begun))}});
-        event({{"ph", "f"}, {"bp", "e"}, {"name", what}, {"cat", what}, {"id", id}, {"pid", process},
-               {"tid", placed.of(id)}, {"ts", microseconds(grid.begun)}});
+        event({{"ph", "f"},
+               {"bp", "e"},
+               {"name", what},
+               {"cat", what},
+               {"id", id},
+               {"pid", process},
+               {"tid", placed.of(id)},
+               {"ts", microseconds(grid.begun)}});
     }
     out << "\n]}\n";
 }

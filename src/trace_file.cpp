@@ -38,10 +38,16 @@ constexpr unsigned format_version = 1;
 constexpr std::array<const char*, 11> columns = {"parent", "continues", "stream",   "kernel", "shape", "depth",
                                                  "status", "processor", "launched", "begun",  "ended"};
 
-constexpr std::array<status, 10> statuses = {
-    status::success, status::invalid_configuration, status::invalid_pointer, status::sync_depth_exceeded,
-    status::pending_launches_exceeded, status::nesting_depth_exceeded, status::shared_memory_exceeded, status::out_of_memory,
-    status::not_supported, status::launch_failed};
+constexpr std::array<status, 10> statuses = {status::success,
+                                             status::invalid_configuration,
+                                             status::invalid_pointer,
+                                             status::sync_depth_exceeded,
+                                             status::pending_launches_exceeded,
+                                             status::nesting_depth_exceeded,
+                                             status::shared_memory_exceeded,
+                                             status::out_of_memory,
+                                             status::not_supported,
+                                             status::launch_failed};
 
 constexpr const char* advice = "give a file written with the ending .dynpar.json";
 constexpr const char* endings = ".txt, .dynpar.json, .json, .dot or .html";
@@ -75,14 +81,16 @@ void save_trace(std::ostream& out, const trace& t) {
         if (new_shape) shapes.push_back(sizes);
         numbers.emplace_back(kernel->second, shape->second);
     }
-    out << "{\n\"format\": \"" << format_name << "\",\n\"version\": " << format_version << ",\n\"engine\": " << text_of(t.engine)
-        << ",\n\"device\": " << text_of(t.device) << ",\n\"nanoseconds\": " << t.nanoseconds << ",\n\"clock_error\": "
-        << t.clock_error << ",\n\"missing\": " << t.missing << ",\n\"kernels\": " << text_of(kernels) << ",\n\"shapes\": " << text_of(shapes)
-        << ",\n\"columns\": " << text_of(columns) << ",\n\"grids\": [\n";
+    out << "{\n\"format\": \"" << format_name << "\",\n\"version\": " << format_version
+        << ",\n\"engine\": " << text_of(t.engine) << ",\n\"device\": " << text_of(t.device)
+        << ",\n\"nanoseconds\": " << t.nanoseconds << ",\n\"clock_error\": " << t.clock_error
+        << ",\n\"missing\": " << t.missing << ",\n\"kernels\": " << text_of(kernels)
+        << ",\n\"shapes\": " << text_of(shapes) << ",\n\"columns\": " << text_of(columns) << ",\n\"grids\": [\n";
     for (std::size_t i = 0; i < t.grids.size(); ++i) {
         const grid_record& g = t.grids[i];
-        out << text_of({or_null(g.parent), or_null(g.continues), or_null(g.stream), numbers[i].first, numbers[i].second, g.depth,
-                        to_string(g.status), or_null(g.processor), g.launched, or_null(g.begun), or_null(g.ended)})
+        out << text_of({or_null(g.parent), or_null(g.continues), or_null(g.stream), numbers[i].first, numbers[i].second,
+                        g.depth, to_string(g.status), or_null(g.processor), g.launched, or_null(g.begun),
+                        or_null(g.ended)})
             << (i + 1 == t.grids.size() ? "\n" : ",\n");
     }
     out << "]\n}\n";
@@ -217,8 +225,8 @@ std::string because(int error) { return error != 0 ? std::string(" (") + std::st
                            "; give a file in a folder that exists, may be written to, and has room");
 }
 
-// An empty file beside the one that it is to replace, under whose name it comes when it is whole; until then it is deleted with
-// this object.
+// An empty file beside the one that it is to replace, under whose name it comes when it is whole; until then it is
+// deleted with this object.
 class new_file {
 public:
     // Throws `trace_file_error` that names `file`.
@@ -281,12 +289,15 @@ trace_format format_of(const std::string& file) {
     if (ends_with(file, ".txt")) return trace_format::tree;
     if (ends_with(file, ".html")) {
         if (!has_trace_page()) {
-            throw trace_file_error(in_message(file) + ": this build of dynpar writes no pages: d3 was not found when it was configured; install "
-                                          "Debian's libjs-d3 and configure again, or give a name that ends with .json");
+            throw trace_file_error(
+                in_message(file) +
+                ": this build of dynpar writes no pages: d3 was not found when it was configured; install "
+                "Debian's libjs-d3 and configure again, or give a name that ends with .json");
         }
         return trace_format::page;
     }
-    throw trace_file_error("\"" + in_message(file) + "\": the ending tells no format; give a name that ends with " + endings);
+    throw trace_file_error("\"" + in_message(file) + "\": the ending tells no format; give a name that ends with " +
+                           endings);
 }
 
 void require_writable(const std::string& file) {
@@ -296,10 +307,12 @@ void require_writable(const std::string& file) {
     if (fs::is_directory(file, error)) throw trace_file_error(name + " is a folder; give a file");
     const fs::path folder = fs::path(file).parent_path();
     if (!folder.empty() && !fs::is_directory(folder, error)) {
-        throw trace_file_error(name + ": there is no folder " + in_message(folder.string()) + "; make it, or give another file");
+        throw trace_file_error(name + ": there is no folder " + in_message(folder.string()) +
+                               "; make it, or give another file");
     }
     struct stat old {};
-    if (stat(file.c_str(), &old) != 0 && errno != ENOENT) fail_to_write(file, errno);  // a name that is too long, for instance
+    if (stat(file.c_str(), &old) != 0 && errno != ENOENT)
+        fail_to_write(file, errno);  // a name that is too long, for instance
     if (is_special(file)) {
         if (access(file.c_str(), W_OK) != 0) fail_to_write(file, errno);
     } else {
@@ -339,11 +352,12 @@ void write_trace(const std::string& file, const trace& t) {
 
 trace read_trace(std::istream& in, const std::string& file) {
     const std::string name = in_message(file);
-    // nlohmann's json is walked through by recursion, where it is compared and printed: a text of brackets alone would use up the
-    // stack. A saved trace nests two deep.
+    // nlohmann's json is walked through by recursion, where it is compared and printed: a text of brackets alone would
+    // use up the stack. A saved trace nests two deep.
     constexpr int deepest = 8;
     const auto not_too_deep = [&](int depth, json::parse_event_t, const json&) {
-        if (depth > deepest) throw trace_file_error(name + ": is no saved trace: it nests deeper than one does; " + advice);
+        if (depth > deepest)
+            throw trace_file_error(name + ": is no saved trace: it nests deeper than one does; " + advice);
         return true;
     };
     json document;

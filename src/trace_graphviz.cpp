@@ -26,11 +26,13 @@ void write_dot(std::ostream& out, const trace& t) {
     using detail::nesting_classes;
     const nesting_classes classes(t);
     out << "digraph nesting {\n    node [shape=box, fontname=\"monospace\"];\n    edge [fontname=\"monospace\"];\n"
-           "    host [shape=ellipse, label=" << quoted(t.engine.empty() ? "host" : t.engine + " engine on " + t.device) << "];\n";
+           "    host [shape=ellipse, label="
+        << quoted(t.engine.empty() ? "host" : t.engine + " engine on " + t.device) << "];\n";
     for (std::uint32_t i = 0; i < classes.size(); ++i) {
         const grid_record& grid = classes.grid(classes[i]);
         out << "    g" << i << " [label="
-            << quoted(grid.kernel + " " + to_string(grid.shape) + (grid.ran() ? "" : std::string(" LOST: ") + to_string(grid.status)));
+            << quoted(grid.kernel + " " + to_string(grid.shape) +
+                      (grid.ran() ? "" : std::string(" LOST: ") + to_string(grid.status)));
         if (!grid.ran()) out << ", color=red, fontcolor=red";
         out << "];\n";
     }

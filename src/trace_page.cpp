@@ -58,12 +58,15 @@ json to_json(const trace& t) {
     json kernels = json::array();
     json shapes = json::array();
     json statuses = json::array();
-    for (unsigned s = 0; s <= static_cast<unsigned>(status::launch_failed); ++s) statuses.push_back(to_string(static_cast<status>(s)));
+    for (unsigned s = 0; s <= static_cast<unsigned>(status::launch_failed); ++s)
+        statuses.push_back(to_string(static_cast<status>(s)));
     // A column for each field: far smaller than a row for each grid with the fields' names. -1 is "none" and "never".
     std::array<std::vector<std::int64_t>, 10> columns;
     for (auto& column : columns) column.reserve(t.grids.size());
     const auto number = [](std::uint32_t n) { return n == grid_record::none ? std::int64_t{-1} : std::int64_t{n}; };
-    const auto time = [](std::uint64_t n) { return n == grid_record::never ? std::int64_t{-1} : static_cast<std::int64_t>(n); };
+    const auto time = [](std::uint64_t n) {
+        return n == grid_record::never ? std::int64_t{-1} : static_cast<std::int64_t>(n);
+    };
     const grid_record* before = nullptr;
     int kernel_number = 0;
     int shape_number = 0;
@@ -81,8 +84,9 @@ json to_json(const trace& t) {
         before = &g;
         std::size_t column = 0;
         for (const std::int64_t value :
-             {number(g.parent), number(g.continues), number(g.stream), std::int64_t{kernel_number}, std::int64_t{shape_number},
-              static_cast<std::int64_t>(g.depth), static_cast<std::int64_t>(g.status), number(g.processor), time(g.begun), time(g.ended)})
+             {number(g.parent), number(g.continues), number(g.stream), std::int64_t{kernel_number},
+              std::int64_t{shape_number}, static_cast<std::int64_t>(g.depth), static_cast<std::int64_t>(g.status),
+              number(g.processor), time(g.begun), time(g.ended)})
             columns[column++].push_back(value);
     }
     std::vector<std::int64_t> launched;
@@ -91,14 +95,33 @@ json to_json(const trace& t) {
 
     json table = json::array();
     for (const grid_statistics& s : statistics(t)) {
-        table.push_back({{"kernel", s.kernel}, {"depth", s.depth}, {"count", s.count}, {"lost", s.lost},
-                         {"latency", values_of(s.latency)}, {"duration", values_of(s.duration)}});
+        table.push_back({{"kernel", s.kernel},
+                         {"depth", s.depth},
+                         {"count", s.count},
+                         {"lost", s.lost},
+                         {"latency", values_of(s.latency)},
+                         {"duration", values_of(s.duration)}});
     }
-    return {{"engine", t.engine}, {"device", t.device}, {"missing", t.missing}, {"nanoseconds", t.nanoseconds},
-            {"clockError", t.clock_error}, {"kernels", kernels}, {"shapes", shapes}, {"statuses", statuses}, {"table", table},
-            {"parent", columns[0]}, {"continues", columns[1]}, {"stream", columns[2]}, {"kernel", columns[3]},
-            {"shape", columns[4]}, {"depth", columns[5]}, {"status", columns[6]}, {"processor", columns[7]},
-            {"begun", columns[8]}, {"ended", columns[9]}, {"launched", launched}};
+    return {{"engine", t.engine},
+            {"device", t.device},
+            {"missing", t.missing},
+            {"nanoseconds", t.nanoseconds},
+            {"clockError", t.clock_error},
+            {"kernels", kernels},
+            {"shapes", shapes},
+            {"statuses", statuses},
+            {"table", table},
+            {"parent", columns[0]},
+            {"continues", columns[1]},
+            {"stream", columns[2]},
+            {"kernel", columns[3]},
+            {"shape", columns[4]},
+            {"depth", columns[5]},
+            {"status", columns[6]},
+            {"processor", columns[7]},
+            {"begun", columns[8]},
+            {"ended", columns[9]},
+            {"launched", launched}};
 }
 
 }  // namespace
@@ -124,8 +147,9 @@ void write_trace_page(std::ostream& out, const trace& t) {
 bool has_trace_page() { return false; }
 
 void write_trace_page(std::ostream&, const trace&) {
-    throw std::runtime_error("dynpar: this build writes no HTML pages: d3 was not found when it was configured; install Debian's "
-                             "libjs-d3 and configure again");
+    throw std::runtime_error(
+        "dynpar: this build writes no HTML pages: d3 was not found when it was configured; install Debian's "
+        "libjs-d3 and configure again");
 }
 
 #endif

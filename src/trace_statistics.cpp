@@ -142,13 +142,13 @@ std::vector<std::uint64_t> nested_ends(const trace& t) {
 }
 
 void print_statistics(std::ostream& out, const trace& t) {
-    std::vector<std::vector<std::string>> rows = {{"kernel", "depth", "grids", "lost", "latency median", "p95", "max",
-                                                   "duration median", "p95", "max", "total"}};
+    std::vector<std::vector<std::string>> rows = {
+        {"kernel", "depth", "grids", "lost", "latency median", "p95", "max", "duration median", "p95", "max", "total"}};
     for (const grid_statistics& s : statistics(t)) {
-        rows.push_back({detail::printable(s.kernel), std::to_string(s.depth), std::to_string(s.count), std::to_string(s.lost),
-                        time_text(s.latency.median), time_text(s.latency.p95), time_text(s.latency.most),
-                        time_text(s.duration.median), time_text(s.duration.p95), time_text(s.duration.most),
-                        time_text(s.duration.total)});
+        rows.push_back({detail::printable(s.kernel), std::to_string(s.depth), std::to_string(s.count),
+                        std::to_string(s.lost), time_text(s.latency.median), time_text(s.latency.p95),
+                        time_text(s.latency.most), time_text(s.duration.median), time_text(s.duration.p95),
+                        time_text(s.duration.most), time_text(s.duration.total)});
     }
     print_rows(out, rows);
 }
@@ -204,7 +204,8 @@ void print_comparison(std::ostream& out, const trace& before, const trace& after
         << after.grids.size() << '\n';
     std::size_t unchanged = 0;
     for (const trace_difference& d : compare(before, after, threshold)) {
-        const std::string where = detail::printable(d.after.kernel) + " at depth " + std::to_string(d.after.depth) + ": ";
+        const std::string where =
+            detail::printable(d.after.kernel) + " at depth " + std::to_string(d.after.depth) + ": ";
         const auto grids = [](const grid_statistics& s) {
             return std::to_string(s.count) + (s.count == 1 ? " grid" : " grids") +
                    (s.lost != 0 ? ", " + std::to_string(s.lost) + " lost" : "");
@@ -227,7 +228,8 @@ void print_comparison(std::ostream& out, const trace& before, const trace& after
                 out << '\n';
                 break;
             case kind::added:
-                out << "added   " << where << grids(d.after) << ", duration " << time_text(d.after.duration.median) << '\n';
+                out << "added   " << where << grids(d.after) << ", duration " << time_text(d.after.duration.median)
+                    << '\n';
                 break;
             case kind::removed: out << "removed " << where << grids(d.before) << '\n'; break;
         }

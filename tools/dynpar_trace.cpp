@@ -34,7 +34,8 @@ int end_with(exit_status status, std::string what) {
 // `success`, if all that was printed is written.
 int end_of_output() {
     if (std::cout.flush()) return success;
-    return end_with(failed, "standard output cannot be written" + (errno != 0 ? " (" + std::string(std::strerror(errno)) + ")" : "") +
+    return end_with(failed, "standard output cannot be written" +
+                                (errno != 0 ? " (" + std::string(std::strerror(errno)) + ")" : "") +
                                 "; send it to where there is room");
 }
 
@@ -49,9 +50,11 @@ void print_summary(const dynpar::trace& t) {
         }
     }
     using dynpar::detail::printable;
-    std::cout << printable(t.engine) << " engine on " << printable(t.device) << ": " << t.grids.size() - lost << " grids, nesting depth " << deepest << ", "
-              << lost << " launches lost, " << dynpar::time_text(t.nanoseconds) << '\n';
-    if (t.missing != 0) std::cout << t.missing << " more grids were launched: there was no room for them in the trace\n";
+    std::cout << printable(t.engine) << " engine on " << printable(t.device) << ": " << t.grids.size() - lost
+              << " grids, nesting depth " << deepest << ", " << lost << " launches lost, "
+              << dynpar::time_text(t.nanoseconds) << '\n';
+    if (t.missing != 0)
+        std::cout << t.missing << " more grids were launched: there was no room for them in the trace\n";
 }
 
 }  // namespace
@@ -73,12 +76,14 @@ int main(int argc, char** argv) {
     print->add_flag("--tree", tree, "only the tree");
     print->add_flag("--table", table, "only the table");
 
-    CLI::App* const convert = app.add_subcommand("convert", "write it in another format, which the new file's name tells: "
-                                                            ".json (Chrome, Perfetto), .html, .dot, .txt, .dynpar.json");
+    CLI::App* const convert = app.add_subcommand("convert",
+                                                 "write it in another format, which the new file's name tells: "
+                                                 ".json (Chrome, Perfetto), .html, .dot, .txt, .dynpar.json");
     convert->add_option("trace", file, "a saved trace")->required()->type_name("FILE");
     convert->add_option("out", second, "the file to write")->required()->type_name("FILE");
 
-    CLI::App* const compare = app.add_subcommand("compare", "what got slower from one run to another, and what was added");
+    CLI::App* const compare =
+        app.add_subcommand("compare", "what got slower from one run to another, and what was added");
     compare->add_option("before", file, "a saved trace")->required()->type_name("FILE");
     compare->add_option("after", second, "a saved trace")->required()->type_name("FILE");
     compare->add_option("--threshold", percent, "how many percent slower count as slower (10)")->type_name("PERCENT");
@@ -106,7 +111,8 @@ int main(int argc, char** argv) {
             dynpar::require_writable(second);  // before the work of reading
             std::error_code ignored;
             if (std::filesystem::equivalent(file, second, ignored)) {
-                return end_with(bad_input, dynpar::detail::in_message(second) + ": is the trace itself; give another file");
+                return end_with(bad_input,
+                                dynpar::detail::in_message(second) + ": is the trace itself; give another file");
             }
             const dynpar::trace t = dynpar::read_trace(file);
             try {
@@ -115,7 +121,8 @@ int main(int argc, char** argv) {
                 return end_with(failed, e.what());  // no fault of what was given, as far as that could be seen
             }
         } else {
-            if (!(percent >= 0 && percent <= 1e6)) return end_with(bad_input, "--threshold: give a number from 0 to 1000000");
+            if (!(percent >= 0 && percent <= 1e6))
+                return end_with(bad_input, "--threshold: give a number from 0 to 1000000");
             const dynpar::trace before = dynpar::read_trace(file);
             const dynpar::trace after = dynpar::read_trace(second);
             errno = 0;

@@ -19,12 +19,14 @@ struct trace_difference {
     grid_statistics after;   ///< count 0 if it was removed
 };
 
-/// Compares by kernel and depth. A kernel at a depth is slower (faster) if the median of its durations or of its launch latencies
-/// has grown (shrunk) by more than `threshold`, 0.1 being a tenth, and by more than a microsecond. First what got slower, the
-/// greatest growth of the total time first, then what was added, removed, got faster, and the rest. Needs `dynpar::trace`.
+/// Compares by kernel and depth. A kernel at a depth is slower (faster) if the median of its durations or of its launch
+/// latencies has grown (shrunk) by more than `threshold`, 0.1 being a tenth, and by more than a microsecond. First what
+/// got slower, the greatest growth of the total time first, then what was added, removed, got faster, and the rest.
+/// Needs `dynpar::trace`.
 std::vector<trace_difference> compare(const trace& before, const trace& after, double threshold = 0.1);
 
-/// The differences for the terminal: a line for each that is not `same`, and a line that counts those. Needs `dynpar::trace`.
+/// The differences for the terminal: a line for each that is not `same`, and a line that counts those. Needs
+/// `dynpar::trace`.
 void print_comparison(std::ostream& out, const trace& before, const trace& after, double threshold = 0.1);
 
 }  // namespace dynpar

@@ -24,24 +24,24 @@ enum class trace_format : unsigned char {
     page,    ///< .html         a page with tree, timeline and table
 };
 
-/// The format that a file's name ends with. Throws `trace_file_error` for a name that ends with none of them, and for a page in
-/// a build without d3: before anything is done. Needs the target `dynpar::trace`.
+/// The format that a file's name ends with. Throws `trace_file_error` for a name that ends with none of them, and for a
+/// page in a build without d3: before anything is done. Needs the target `dynpar::trace`.
 trace_format format_of(const std::string& file);
 
 /// Writes the trace. Needs the target `dynpar::trace`.
 void write_trace(std::ostream& out, const trace& t, trace_format format);
 
-/// Throws `trace_file_error` where no trace can be written to that file, as far as that shows before: a name that tells no format, a
-/// folder that does not exist or in which no file can be made. For what takes long before it writes. Needs the target
-/// `dynpar::trace`.
+/// Throws `trace_file_error` where no trace can be written to that file, as far as that shows before: a name that tells
+/// no format, a folder that does not exist or in which no file can be made. For what takes long before it writes. Needs
+/// the target `dynpar::trace`.
 void require_writable(const std::string& file);
 
-/// Writes the trace to a file, in the format that its name tells. A file of that name is replaced when the new one is whole, and
-/// stays as it was where that fails. Throws `trace_file_error`. Needs the target `dynpar::trace`.
+/// Writes the trace to a file, in the format that its name tells. A file of that name is replaced when the new one is
+/// whole, and stays as it was where that fails. Throws `trace_file_error`. Needs the target `dynpar::trace`.
 void write_trace(const std::string& file, const trace& t);
 
-/// Reads a saved trace. `name` is for messages. Throws `trace_file_error` for what is no saved trace, or one that contradicts
-/// itself. Needs the target `dynpar::trace`.
+/// Reads a saved trace. `name` is for messages. Throws `trace_file_error` for what is no saved trace, or one that
+/// contradicts itself. Needs the target `dynpar::trace`.
 trace read_trace(std::istream& in, const std::string& name);
 
 /// Reads a saved trace from a file. Throws `trace_file_error`. Needs the target `dynpar::trace`.

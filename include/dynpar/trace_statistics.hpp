@@ -13,7 +13,7 @@ namespace dynpar {
 /// Some numbers, in short. All zero if there were none.
 struct distribution {
     std::uint64_t median = 0;
-    std::uint64_t p95 = 0;   ///< 95 of 100 are not greater
+    std::uint64_t p95 = 0;  ///< 95 of 100 are not greater
     std::uint64_t most = 0;
     std::uint64_t total = 0;
 };
@@ -22,17 +22,17 @@ struct distribution {
 struct grid_statistics {
     std::string kernel;
     std::uint32_t depth = 0;
-    std::uint64_t count = 0;      ///< grids that ran
-    std::uint64_t lost = 0;       ///< launches that failed
-    distribution latency;         ///< from launch to begin, in nanoseconds; of a continuation, from `then` to begin
-    distribution duration;        ///< from begin to end of the grid itself, in nanoseconds
+    std::uint64_t count = 0;  ///< grids that ran
+    std::uint64_t lost = 0;   ///< launches that failed
+    distribution latency;     ///< from launch to begin, in nanoseconds; of a continuation, from `then` to begin
+    distribution duration;    ///< from begin to end of the grid itself, in nanoseconds
 };
 
 /// One entry for each kernel and depth, ordered by depth and then by kernel. Needs the target `dynpar::trace`.
 std::vector<grid_statistics> statistics(const trace& t);
 
-/// When each grid and all grids below it had ended, in nanoseconds since the run's start; without continuations, which follow it.
-/// `grid_record::never` for grids that did not run. Needs the target `dynpar::trace`.
+/// When each grid and all grids below it had ended, in nanoseconds since the run's start; without continuations, which
+/// follow it. `grid_record::never` for grids that did not run. Needs the target `dynpar::trace`.
 std::vector<std::uint64_t> nested_ends(const trace& t);
 
 /// The statistics as a table for the terminal. Needs the target `dynpar::trace`.

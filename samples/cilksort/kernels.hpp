@@ -1,8 +1,9 @@
-// cilksort: a merge sort that sorts the four quarters of its numbers in children, and merges in continuations, in parallel.
+// cilksort: a merge sort that sorts the four quarters of its numbers in children, and merges in continuations, in
+// parallel.
 //
-// All grids are moldable and made for blocks of a warp or so. A leaf, some thousand numbers, is sorted by one block. A merge is
-// one grid of several blocks: each finds its part of the result by a binary search ("merge path"), and so does each thread in the
-// part of its block. No block needs memory of its own or knows how many threads it has.
+// All grids are moldable and made for blocks of a warp or so. A leaf, some thousand numbers, is sorted by one block. A
+// merge is one grid of several blocks: each finds its part of the result by a binary search ("merge path"), and so does
+// each thread in the part of its block. No block needs memory of its own or knows how many threads it has.
 #pragma once
 
 #include <climits>
@@ -15,7 +16,8 @@
 
 namespace cilksort {
 
-/// What all grids of a sort have in common. In the engine's memory, so that a launch carries no more than its address and a range.
+/// What all grids of a sort have in common. In the engine's memory, so that a launch carries no more than its address
+/// and a range.
 struct job {
     int* numbers;               ///< aligned to 16 bytes, as all that an engine allocates is
     int* spare;                 ///< as many, likewise
@@ -33,7 +35,8 @@ inline constexpr unsigned default_merged_by_thread = 32;
 
 DYNPAR_FUNCTION constexpr unsigned smaller(unsigned a, unsigned b) { return a < b ? a : b; }
 
-/// A quarter of the numbers, rounded up so that every part begins at a multiple of a run. The last quarter is what is left.
+/// A quarter of the numbers, rounded up so that every part begins at a multiple of a run. The last quarter is what is
+/// left.
 DYNPAR_FUNCTION constexpr unsigned quarter_of(unsigned count) {
     return ((count + 3) / 4 + run_length - 1) / run_length * run_length;
 }
@@ -151,8 +154,8 @@ DYNPAR_FUNCTION inline unsigned taken_from_first(const pair_of_runs& pair, unsig
 
 /// Merges until `to` has `count` numbers, which both runs together must have. `to` is aligned to 16 bytes.
 DYNPAR_FUNCTION inline void merge_serially(const pair_of_runs& pair, int* to, unsigned count) {
-    // A run that has come to its end goes on with the largest number there is, which may come before the other run's last ones
-    // only where those are the same.
+    // A run that has come to its end goes on with the largest number there is, which may come before the other run's
+    // last ones only where those are the same.
     unsigned in_first = 0;
     unsigned in_second = 0;
     int first = pair.first_count != 0 ? pair.first[0] : INT_MAX;

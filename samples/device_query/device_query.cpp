@@ -1,4 +1,5 @@
-// What a GPU has to share out among blocks, warps and threads, and the limits of its device runtime: as a table or as JSON.
+// What a GPU has to share out among blocks, warps and threads, and the limits of its device runtime: as a table or as
+// JSON.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

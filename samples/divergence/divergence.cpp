@@ -99,7 +99,8 @@ void show_first_launch(Engine& engine, const options& o, const samples::command_
         const auto begin = std::chrono::steady_clock::now();
         samples::run_flat(engine, divergence::warming_up{}, o.shape(), c.data(), o.elements);
         time = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
-        if constexpr (!samples::runs_on_gpu<Engine>) time = engine.milliseconds() * 1000;  // on a GPU no engine is asked
+        if constexpr (!samples::runs_on_gpu<Engine>)
+            time = engine.milliseconds() * 1000;  // on a GPU no engine is asked
     }
     char line[120];
     std::snprintf(line, sizeof line, "the first launch: %.0f us by the host's clock; the second: %.0f us",

@@ -1,4 +1,5 @@
-// The texts' mathKernel1 to 4 and their warm-up as block kernels, and kernels whose branches are long enough to diverge.
+// The texts' mathKernel1 to 4 and their warm-up as block kernels, and kernels whose branches are long enough to
+// diverge.
 //
 // kernel(block, c, count) writes one float for each thread. `at(tid)` is what must be at place tid.
 #pragma once
@@ -142,8 +143,8 @@ DYNPAR_FUNCTION inline unsigned lanes_here() {
 #endif
 }
 
-/// Two long ways: one for the first `Granularity` threads of the grid, the other for the next, and so on. Writes for each
-/// thread what it computed and how many lanes went its way together.
+/// Two long ways: one for the first `Granularity` threads of the grid, the other for the next, and so on. Writes for
+/// each thread what it computed and how many lanes went its way together.
 template <unsigned Granularity>
 struct long_branches {
     static constexpr const char* name = Granularity == 1 ? "long branches, by thread" : "long branches, by warp";

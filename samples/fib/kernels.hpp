@@ -1,4 +1,5 @@
-// Fibonacci numbers by the recursion that defines them, a grid of one thread for every call: nothing but launches and joins.
+// Fibonacci numbers by the recursion that defines them, a grid of one thread for every call: nothing but launches and
+// joins.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How long a multiply-add and a load take, how many of them a GPU finishes, and hence how many must be under way at once:
-// the texts' table after Little's law, measured.
+// How long a multiply-add and a load take, how many of them a GPU finishes, and hence how many must be under way at
+// once: the texts' table after Little's law, measured.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -61,8 +61,8 @@ __global__ void multiply_add(unsigned steps, float a, float b, measurement* out)
     if (sum == 12345.678f) out[0].result = sum;  // never; but the compiler cannot know
 }
 
-/// Makes a ring of all lines: the word at the head of each is the next one's place. By a linear congruential generator of
-/// full period, so that each line comes once.
+/// Makes a ring of all lines: the word at the head of each is the next one's place. By a linear congruential generator
+/// of full period, so that each line comes once.
 __global__ void make_ring(unsigned* words, unsigned lines) {
     for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < lines; i += gridDim.x * blockDim.x) {
         words[std::size_t{i} * line_words] = (i * 1664525u + 1013904223u) & (lines - 1);

@@ -1,5 +1,5 @@
-// How many ways there are to place N queens on a board of N by N so that none attacks another: a grid of one thread for every
-// placement of the first rows. An uneven tree without joins.
+// How many ways there are to place N queens on a board of N by N so that none attacks another: a grid of one thread for
+// every placement of the first rows. An uneven tree without joins.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ using number = unsigned long long;
 inline constexpr int largest_board = 16;
 inline constexpr int most_serial_rows = 12;
 
-/// A board whose upper rows are taken. 8 bytes: with the kernel's own pointer 16, which is what a small launch has room for.
+/// A board whose upper rows are taken. 8 bytes: with the kernel's own pointer 16, which is what a small launch has room
+/// for.
 struct board {
     unsigned short columns;  ///< a bit for each column that has a queen
     unsigned short left;     ///< and for each place of the next row that is attacked along a diagonal, from the right

@@ -69,9 +69,9 @@ enum class form { one_block, two_blocks, many_blocks };
 
 struct options {
     form children = form::one_block;
-    unsigned blocks = 1;    ///< of the first grid
-    unsigned threads = 8;   ///< of a block of the first grid
-    unsigned minimum = 1;   ///< many_blocks: the recursion stops at this many threads
+    unsigned blocks = 1;   ///< of the first grid
+    unsigned threads = 8;  ///< of a block of the first grid
+    unsigned minimum = 1;  ///< many_blocks: the recursion stops at this many threads
     unsigned max_depth = UINT_MAX;
 
     /// What the recursion halves: the threads of a block, or with many_blocks those of the grid.

@@ -149,8 +149,9 @@ struct recursive_reduce2_tail {
     }
 };
 
-/// gpuRecursiveReduce for blocks of any width: the same additions in the same grids, each thread takes as many as there are for
-/// it. The engine chooses how many threads a block has: one on a CPU, a warp on the queue engine. `size`: numbers of a block.
+/// gpuRecursiveReduce for blocks of any width: the same additions in the same grids, each thread takes as many as there
+/// are for it. The engine chooses how many threads a block has: one on a CPU, a warp on the queue engine. `size`:
+/// numbers of a block.
 struct recursive_reduce_moldable {
     static constexpr const char* name = "recursive_reduce_moldable";
 
@@ -193,20 +194,21 @@ struct recursive_reduce2_moldable {
     }
 };
 
-/// A recursive sum that stops where a block can finish the job: a block whose part is larger than the cut-off launches one
-/// grid that divides it, any other adds up its part. `numbers` is aligned to 16 bytes; the sum is added to `*total`.
+/// A recursive sum that stops where a block can finish the job: a block whose part is larger than the cut-off launches
+/// one grid that divides it, any other adds up its part. `numbers` is aligned to 16 bytes; the sum is added to
+/// `*total`.
 struct recursive_reduce_cutoff {
     static constexpr const char* name = "recursive_reduce_cutoff";
     static constexpr unsigned most_parts = 1u << 15;  ///< blocks of a grid
-    static constexpr unsigned most_threads = 128;  ///< of a block
-    static constexpr unsigned least_cutoff = 4;    ///< parts are multiples of 4: fewer could not be divided
+    static constexpr unsigned most_threads = 128;     ///< of a block
+    static constexpr unsigned least_cutoff = 4;       ///< parts are multiples of 4: fewer could not be divided
 
-    /// The grid for `count` numbers: as many blocks as it takes, or, if those are too many, as few as can launch them. A wide
-    /// grid at the bottom goes through the numbers in order; many grids side by side would be all over them.
+    /// The grid for `count` numbers: as many blocks as it takes, or, if those are too many, as few as can launch them.
+    /// A wide grid at the bottom goes through the numbers in order; many grids side by side would be all over them.
     static DYNPAR_FUNCTION dynpar::shape shape_for(unsigned count, unsigned cutoff) {
         const unsigned parts = (count + cutoff - 1) / cutoff;
-        return dynpar::shape(parts <= most_parts ? parts : (parts + most_parts - 1) / most_parts, dynpar::at_most(most_threads),
-                             most_threads * static_cast<unsigned>(sizeof(long long)));
+        return dynpar::shape(parts <= most_parts ? parts : (parts + most_parts - 1) / most_parts,
+                             dynpar::at_most(most_threads), most_threads * static_cast<unsigned>(sizeof(long long)));
     }
     /// How many numbers a block of `blocks` takes: a multiple of 4, so that all parts are aligned as `numbers` is.
     static DYNPAR_FUNCTION unsigned part_of(unsigned count, unsigned blocks) {

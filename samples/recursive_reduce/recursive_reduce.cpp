@@ -24,18 +24,13 @@ using namespace recursive_reduction;
 
 enum class variant { sync, then, nosync, reduce2, reduce2_tail, moldable, reduce2_moldable, cutoff };
 
-constexpr variant all_variants[] = {variant::sync,
-                                    variant::then,
-                                    variant::nosync,
-                                    variant::reduce2,
-                                    variant::reduce2_tail,
-                                    variant::moldable,
-                                    variant::reduce2_moldable,
-                                    variant::cutoff};
+constexpr variant all_variants[] = {
+    variant::sync,         variant::then,     variant::nosync,           variant::reduce2,
+    variant::reduce2_tail, variant::moldable, variant::reduce2_moldable, variant::cutoff};
 
 const char* to_string(variant v) {
-    constexpr const char* names[] = {
-        "sync", "then", "nosync", "reduce2", "reduce2-tail", "moldable", "reduce2-moldable", "cutoff"};
+    constexpr const char* names[] = {"sync",         "then",     "nosync",           "reduce2",
+                                     "reduce2-tail", "moldable", "reduce2-moldable", "cutoff"};
     return names[static_cast<int>(v)];
 }
 
@@ -120,8 +115,7 @@ private:
                 return engine_.run(recursive_reduce2{}, thread_a_pair, data, sums, block_size_ / 2, block_size_);
             case variant::reduce2_tail:
                 return engine_.run(recursive_reduce2_tail{}, thread_a_pair, data, sums, block_size_ / 2, block_size_);
-            case variant::moldable:
-                return engine_.run(recursive_reduce_moldable{}, any_width, data, sums, block_size_);
+            case variant::moldable: return engine_.run(recursive_reduce_moldable{}, any_width, data, sums, block_size_);
             case variant::reduce2_moldable:
                 return engine_.run(recursive_reduce2_moldable{}, any_width, data, sums, block_size_ / 2, block_size_);
             case variant::cutoff: break;
@@ -169,12 +163,13 @@ bool is_not_supported(const dynpar::report& report) {
     return not_supported != 0 && not_supported == report.failed_calls;
 }
 
-/// Adds up by each of the variants on `engine` and prints a line for each, and for each that lost launches what was lost.
-/// The status to end with; throws `wrong_result` if anything was not as the CPU has it. What the engine cannot do is no
-/// error where it is one variant of several, nor is the sum of a variant that has an order missing: it is shown as it is.
+/// Adds up by each of the variants on `engine` and prints a line for each, and for each that lost launches what was
+/// lost. The status to end with; throws `wrong_result` if anything was not as the CPU has it. What the engine cannot do
+/// is no error where it is one variant of several, nor is the sum of a variant that has an order missing: it is shown
+/// as it is.
 template <class Engine>
 int reduce(Engine& engine, const std::vector<variant>& variants, std::size_t elements, unsigned block_size,
-            unsigned cutoff, const samples::command_line& command) {
+           unsigned cutoff, const samples::command_line& command) {
     const std::vector<int> numbers = with_memory("CPU", elements, [&] { return make_numbers(elements); });
     auto on_engine =
         with_memory(engine.device(), elements, [&] { return reduction<Engine>(engine, numbers, block_size, cutoff); });
@@ -194,7 +189,8 @@ int reduce(Engine& engine, const std::vector<variant>& variants, std::size_t ele
             const bool may_be_wrong = v == variant::reduce2 && variants.size() > 1 && r.report.grids == expected_grids;
             char line[160];
             std::snprintf(line, sizeof line, "%-17s  sum %lld in %llu grids: %s  %.3f ms", to_string(v), r.sum,
-                          static_cast<unsigned long long>(r.report.grids), right          ? "right"
+                          static_cast<unsigned long long>(r.report.grids),
+                          right          ? "right"
                           : may_be_wrong ? "wrong, nothing orders its blocks: see reduce2-tail"
                                          : "WRONG",
                           r.milliseconds);

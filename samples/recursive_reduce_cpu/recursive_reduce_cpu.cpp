@@ -14,8 +14,8 @@ namespace {
 
 namespace ladder = reduction_ladder;
 
-/// Interleaved pairs in place: the first half takes in the second. As published, of an odd number the last is lost; here
-/// it stays where it is and is halved with the rest.
+/// Interleaved pairs in place: the first half takes in the second. As published, of an odd number the last is lost;
+/// here it stays where it is and is halved with the rest.
 float recursive_reduce(float* data, std::size_t size) {
     if (size == 1) return data[0];
     const std::size_t stride = (size + 1) / 2;

@@ -1,11 +1,12 @@
-// The reductions of the texts on CUDA, from the first lesson to the last, as block kernels: one source for every engine.
+// The reductions of the texts on CUDA, from the first lesson to the last, as block kernels: one source for every
+// engine.
 //
 // A kernel adds up the numbers of each block into one sum a block: kernel(block, numbers, sums, count). All of them are
 // right for any count; as published, most need a multiple of what a block adds up. Those whose name ends in
 // `_published` are wrong, and are here because they are in print: each says why.
 //
-// Blocks have 64, 128, 256, 512 or 1024 threads. `per_thread`: how many numbers a block adds up for each of its threads.
-// `in_place`: the kernel overwrites the numbers.
+// Blocks have 64, 128, 256, 512 or 1024 threads. `per_thread`: how many numbers a block adds up for each of its
+// threads. `in_place`: the kernel overwrites the numbers.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +49,8 @@ DYNPAR_FUNCTION void add_other_half(unsigned rank, T* numbers, unsigned width, u
     if (rank < stride && rank + stride < width) numbers[rank] += numbers[rank + stride];
 }
 
-/// Halves the first `width` numbers, beginning with `stride`, while the stride is more than `last`. Ends with a barrier.
+/// Halves the first `width` numbers, beginning with `stride`, while the stride is more than `last`. Ends with a
+/// barrier.
 template <class Block, class T>
 DYNPAR_FUNCTION void halve(Block& block, T* numbers, unsigned width, unsigned stride, unsigned last = 0) {
     for (; stride > last; stride /= 2) {
@@ -478,8 +480,8 @@ struct coarsened : kernel_defaults {
     }
 };
 
-/// The coarsened kernel as it is in one of the texts: WRONG. A block's segment has 2 * 4 tiles, and the loop goes over 4
-/// of them: half of the numbers are never read. The text's time for it is that of half the work.
+/// The coarsened kernel as it is in one of the texts: WRONG. A block's segment has 2 * 4 tiles, and the loop goes over
+/// 4 of them: half of the numbers are never read. The text's time for it is that of half the work.
 struct coarsened4_published : kernel_defaults {
     static constexpr const char* name = "coarsened4_published";
     static constexpr unsigned per_thread = 8;

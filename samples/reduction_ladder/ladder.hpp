@@ -67,8 +67,8 @@ dynpar::shape shape_for_add_sums(unsigned threads = 1024) {
     return {1, threads, static_cast<unsigned>(threads * sizeof(total<T>))};
 }
 
-/// Numbers to add up, the same in every run. Integers from 0 to 255 as in the texts, fewer where the sum of so many would
-/// not fit an int; floats from 0 to 1.
+/// Numbers to add up, the same in every run. Integers from 0 to 255 as in the texts, fewer where the sum of so many
+/// would not fit an int; floats from 0 to 1.
 template <class T>
 std::vector<T> make_numbers(std::size_t count) {
     std::vector<T> numbers(count);
@@ -91,8 +91,8 @@ struct reference {
 };
 
 /// The exact sum of integers. The sum of floats in double with Neumaier's compensation (Zeitschrift für angewandte
-/// Mathematik und Mechanik 54, 1974): what each addition rounds away is added up on its own, and the result is as good as
-/// in twice the precision of double.
+/// Mathematik und Mechanik 54, 1974): what each addition rounds away is added up on its own, and the result is as good
+/// as in twice the precision of double.
 template <class T>
 reference<T> reference_sum(const std::vector<T>& numbers) {
     reference<T> result;
@@ -127,8 +127,8 @@ double error_bound(const reference<T>& r, double additions) {
     }
 }
 
-/// The most additions that a number goes through in a kernel's block: one after another in its thread, then up the tree.
-/// The blocks' sums are added in a wider type (`total`), which adds nothing that counts.
+/// The most additions that a number goes through in a kernel's block: one after another in its thread, then up the
+/// tree. The blocks' sums are added in a wider type (`total`), which adds nothing that counts.
 template <class Kernel>
 double additions_of(unsigned block_size) {
     return Kernel::per_thread - 1 + std::log2(block_size) + 1;

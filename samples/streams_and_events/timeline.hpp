@@ -49,8 +49,8 @@ DYNPAR_FUNCTION inline void note_and_spin(interval* slot, std::uint64_t nanoseco
     slot->end = time;
 }
 
-/// How far a clock reading may be off. The global timer of recent GPUs goes on in steps of 32 ns, of older ones in steps of
-/// about a microsecond.
+/// How far a clock reading may be off. The global timer of recent GPUs goes on in steps of 32 ns, of older ones in
+/// steps of about a microsecond.
 constexpr std::uint64_t clock_error = 1100;
 
 /// How long two grids ran at the same time, in nanoseconds.
@@ -119,8 +119,8 @@ private:
     std::vector<interval> intervals_;
 };
 
-/// The experiments that need a GPU and plain `__global__` kernels: host streams, and the default stream of a block. A grid
-/// lasts `nanoseconds`. Throws `wrong_result`, `dynpar::cuda_error`.
+/// The experiments that need a GPU and plain `__global__` kernels: host streams, and the default stream of a block. A
+/// grid lasts `nanoseconds`. Throws `wrong_result`, `dynpar::cuda_error`.
 void try_plain_streams(const samples::command_line& command, std::uint64_t nanoseconds);
 
 }  // namespace streams_and_events

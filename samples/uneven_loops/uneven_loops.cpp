@@ -1,5 +1,5 @@
-// Each thread finds a loop of another length: run by the thread itself, or as a child grid. The simple example of the texts
-// on dynamic parallelism.
+// Each thread finds a loop of another length: run by the thread itself, or as a child grid. The simple example of the
+// texts on dynamic parallelism.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -54,8 +54,8 @@ struct kernel_child {
     }
 };
 
-/// `kernel_parent` of the text: every thread launches a child grid for its loop. As published (`even_if_empty`) also where
-/// the loop is empty: a grid of 0 blocks, which no device launches.
+/// `kernel_parent` of the text: every thread launches a child grid for its loop. As published (`even_if_empty`) also
+/// where the loop is empty: a grid of 0 blocks, which no device launches.
 struct kernel_parent {
     static constexpr const char* name = "kernel_parent";
     bool even_if_empty;
@@ -107,8 +107,8 @@ void require_equal(const char* kernel, const char* what, const std::vector<float
     }
 }
 
-/// Runs a kernel over the problem and checks both arrays. Milliseconds by the host's clock and what the run reported; the
-/// second of two runs, because the first loads what is loaded when it is needed.
+/// Runs a kernel over the problem and checks both arrays. Milliseconds by the host's clock and what the run reported;
+/// the second of two runs, because the first loads what is loaded when it is needed.
 struct outcome {
     double milliseconds = 0;
     dynpar::report report;
@@ -138,8 +138,9 @@ outcome run_loops(Engine& engine, Kernel kernel, const problem& p) {
     return result;
 }
 
-/// Where thousands of threads launch at once and more children than may be pending, CUDA's device runtime loses launches,
-/// or hangs for good (4,096 threads with a child each, on an H200 at the default limit). Throws `input_error` instead.
+/// Where thousands of threads launch at once and more children than may be pending, CUDA's device runtime loses
+/// launches, or hangs for good (4,096 threads with a child each, on an H200 at the default limit). Throws `input_error`
+/// instead.
 template <class Engine>
 void require_room([[maybe_unused]] const Engine& engine, [[maybe_unused]] std::size_t children) {
 #if DYNPAR_HAS_DEVICE_LAUNCH

@@ -47,8 +47,8 @@ private:
 /// memory a pointer points to. Throws `wrong_result`, `dynpar::cuda_error`.
 void try_plain_rules(const rules& out);
 
-/// Does what is undefined: a child reads memory that is "local" or "shared" to its parent, past all checks. Says what came
-/// of it on this GPU. The CUDA context may be lost after it.
+/// Does what is undefined: a child reads memory that is "local" or "shared" to its parent, past all checks. Says what
+/// came of it on this GPU. The CUDA context may be lost after it.
 void try_undefined(const rules& out, const std::string& memory);
 
 }  // namespace visibility

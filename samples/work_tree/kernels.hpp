@@ -1,8 +1,8 @@
-// A binary tree of grids in which every node has the same work: loads from random places of a table, then multiply-adds. A node
-// that has children works after them. What a scheduler costs beside real work shows in it.
+// A binary tree of grids in which every node has the same work: loads from random places of a table, then
+// multiply-adds. A node that has children works after them. What a scheduler costs beside real work shows in it.
 //
-// The work is that of the program tree_load_compute of GTaP, a task runtime for GPUs: a table of 8 MiB, 256 loads and 256
-// multiply-adds a node, and a result of 8 bytes for each, so that the times may be compared.
+// The work is that of the program tree_load_compute of GTaP, a task runtime for GPUs: a table of 8 MiB, 256 loads and
+// 256 multiply-adds a node, and a result of 8 bytes for each, so that the times may be compared.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,8 @@ inline constexpr unsigned table_size = 1u << 20;
 inline constexpr unsigned loads = 256;  // of a node
 inline constexpr unsigned multiply_adds = 256;
 
-/// What all nodes have in common. In the engine's memory, so that a launch carries its address, a node and a height: 16 bytes.
+/// What all nodes have in common. In the engine's memory, so that a launch carries its address, a node and a height: 16
+/// bytes.
 struct tree {
     const double* table;  ///< `table_size` numbers
     double* results;      ///< one for each node
@@ -70,7 +71,8 @@ struct work_after {
     }
 };
 
-/// A node that has `height` levels below it. Nodes are numbered as in a heap: the children of n are 2 n + 1 and 2 n + 2.
+/// A node that has `height` levels below it. Nodes are numbered as in a heap: the children of n are 2 n + 1 and 2 n +
+/// 2.
 struct work_node {
     static constexpr const char* name = "work_node";
     const tree* of;

@@ -37,7 +37,8 @@ inline bool has_device() {
     return cudaGetDeviceCount(&devices) == cudaSuccess && devices != 0;
 }
 inline void copy_in(void* there, const void* host, std::size_t bytes) {
-    dynpar::check(cudaMemcpyAsync(there, host, bytes, cudaMemcpyHostToDevice, cudaStreamPerThread), "copying a random program to the device");
+    dynpar::check(cudaMemcpyAsync(there, host, bytes, cudaMemcpyHostToDevice, cudaStreamPerThread),
+                  "copying a random program to the device");
 }
 inline void copy_out(void* host, const void* there, std::size_t bytes) {
     dynpar::check(cudaMemcpyAsync(host, there, bytes, cudaMemcpyDeviceToHost, cudaStreamPerThread),
@@ -47,7 +48,9 @@ inline void clear(void* there, std::size_t bytes) {
     dynpar::check(cudaMemsetAsync(there, 0, bytes, cudaStreamPerThread), "clearing the counts of a random program");
 }
 /// Engines' streams do not wait for others.
-inline void finish_copies() { dynpar::check(cudaStreamSynchronize(cudaStreamPerThread), "copying a random program to or from the device"); }
+inline void finish_copies() {
+    dynpar::check(cudaStreamSynchronize(cudaStreamPerThread), "copying a random program to or from the device");
+}
 #endif
 
 inline engine_traits traits_of_engine() {
@@ -81,8 +84,8 @@ inline options_type options_for(const engine_settings& settings) {
 #if FUZZ_ENGINE_HOST
     if (settings.pending_launches != 0) options.limits.pending_launches = settings.pending_launches;
 #elif FUZZ_ENGINE_QUEUE
-    // The kernels here take more of the stack for each wait() than the engine reckons with. Always the same: it is the device's, and engines
-    // of other threads may be running.
+    // The kernels here take more of the stack for each wait() than the engine reckons with. Always the same: it is the
+    // device's, and engines of other threads may be running.
     options.limits.stack_bytes = 8192 + most_sync_depth * std::size_t{3072};
     options.memory_bytes = settings.memory_bytes;
     options.worker_blocks = settings.worker_blocks;
@@ -92,7 +95,8 @@ inline options_type options_for(const engine_settings& settings) {
     options.deadline_milliseconds = 20000;
 #if defined(DYNPAR_SIMULATED_GPU) && DYNPAR_SIMULATED_GPU
     options.limits.stack_bytes = std::size_t{96} << 10;  // a CPU's frames are larger
-    options.deadline_milliseconds = 600000;              // and its steps slower: the simulation itself sees a run that gets nowhere
+    // And its steps slower: the simulation itself sees a run that gets nowhere.
+    options.deadline_milliseconds = 600000;
 #endif
 #else
     options.limits.sync_depth.reset();

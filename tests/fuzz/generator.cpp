@@ -17,16 +17,19 @@ std::uint32_t random_numbers::about(std::uint32_t first, std::uint32_t last) {
 namespace {
 
 // Two of the kernels are drawn apart: `direct` has a profile of its own below, `most_64` cuts widths.
-constexpr kernel most_kernels[] = {kernel::bytes_4,  kernel::bytes_8,  kernel::bytes_16,  kernel::bytes_20,  kernel::bytes_28,
-                                   kernel::bytes_32, kernel::bytes_48, kernel::bytes_100, kernel::bytes_200, kernel::state_12,
-                                   kernel::registers, kernel::most_64, kernel::bytes_4,   kernel::bytes_4,   kernel::bytes_8};
+constexpr kernel most_kernels[] = {kernel::bytes_4,   kernel::bytes_8,  kernel::bytes_16,  kernel::bytes_20,
+                                   kernel::bytes_28,  kernel::bytes_32, kernel::bytes_48,  kernel::bytes_100,
+                                   kernel::bytes_200, kernel::state_12, kernel::registers, kernel::most_64,
+                                   kernel::bytes_4,   kernel::bytes_4,  kernel::bytes_8};
 
 class drawer {
 public:
-    drawer(random_numbers& random, const engine_settings& settings, const engine_traits& engine, std::uint32_t most_grids)
+    drawer(random_numbers& random, const engine_settings& settings, const engine_traits& engine,
+           std::uint32_t most_grids)
         : random_(random), settings_(settings), engine_(engine), most_grids_(std::max(most_grids, 1u)) {
         widest_ = std::min(engine.widest, 512u);
-        if (engine.bounds_workers && settings.block_threads != 0) widest_ = std::min(engine.widest, settings.block_threads);
+        if (engine.bounds_workers && settings.block_threads != 0)
+            widest_ = std::min(engine.widest, settings.block_threads);
         thrifty_ = engine.name == "host";  // one CPU thread stands for all of a block
     }
 
@@ -46,7 +49,8 @@ public:
         if (profile == "scratch") return scratch(size);
         if (profile == "refused") return refused(size);
         if (profile == "direct") return direct_tree(size);
-        if (profile == "memory") return random_.one_in(2) ? mixed(0, size) : random_.one_in(2) ? forks(size) : many(size);
+        if (profile == "memory")
+            return random_.one_in(2) ? mixed(0, size) : random_.one_in(2) ? forks(size) : many(size);
         if (profile == "limits") return random_.one_in(2) ? mixed(0, size) : tree(size);
         throw std::invalid_argument("\"" + profile + "\" is no profile");
     }
@@ -70,8 +74,11 @@ private:
             case 3:
             case 4: return std::min(widest_, random_.between(2, 31));
             case 5: return std::min(widest_, 32u);
-            case 6: return std::min(widest_, random_.one_of({33u, 63u, 64u, 65u, 96u, 128u, 255u, 256u, 257u, widest_}));
-            case 7: return widest_ > 32 ? random_.between(33, thrifty_ ? std::min(widest_, 160u) : widest_) : random_.between(1, widest_);
+            case 6:
+                return std::min(widest_, random_.one_of({33u, 63u, 64u, 65u, 96u, 128u, 255u, 256u, 257u, widest_}));
+            case 7:
+                return widest_ > 32 ? random_.between(33, thrifty_ ? std::min(widest_, 160u) : widest_)
+                                    : random_.between(1, widest_);
             default: return random_.between(1, std::min(widest_, 64u));
         }
     }
@@ -129,9 +136,9 @@ private:
         step_plan s = make(action::leave);
         const auto threads = static_cast<std::uint32_t>(g.thread_count());
         switch (random_.between(0, 3)) {
-            case 0: s.low = 1; break;                                      // thread 0 returns
-            case 1: s.high = std::max(threads / 2, 1u); break;             // half of them
-            case 2: s.low = threads - 1; break;                            // all but the last
+            case 0: s.low = 1; break;                           // thread 0 returns
+            case 1: s.high = std::max(threads / 2, 1u); break;  // half of them
+            case 2: s.low = threads - 1; break;                 // all but the last
             default: s.high = random_.between(1, threads); break;
         }
         return s;
@@ -145,7 +152,9 @@ private:
         return s;
     }
     /// A continuation of many threads that looks at everything.
-    grid_plan final_grid() { return grid(random_.one_of({1u, 4u, 32u}), std::min(widest_, random_.one_of({1u, 32u, 96u, 256u}))); }
+    grid_plan final_grid() {
+        return grid(random_.one_of({1u, 4u, 32u}), std::min(widest_, random_.one_of({1u, 32u, 96u, 256u})));
+    }
     grid_plan with_final(grid_plan g) {
         g.steps.push_back(then(final_grid()));
         return g;
@@ -242,7 +251,8 @@ private:
     /// Forks without a join, above levels that join.
     grid_plan forks(std::uint32_t budget) {
         const std::uint32_t fan = random_.one_of({2u, 2u, 3u, 4u, 8u});
-        grid_plan g = random_.one_in(3) ? any_grid(1) : grid(1, random_.one_of({1u, 1u, 2u, 32u, std::min(widest_, 64u)}));
+        grid_plan g =
+            random_.one_in(3) ? any_grid(1) : grid(1, random_.one_of({1u, 1u, 2u, 32u, std::min(widest_, 64u)}));
         const bool joins = budget < 64 && random_.one_in(2);
         if (budget > fan) g.steps.push_back(launch(launcher(g), 0, fan, forks((budget - 1) / fan)));
         if (joins || budget <= fan) {
@@ -260,14 +270,17 @@ private:
         const std::uint32_t levels = random_.between(1, 4);
         grid_plan g = final_grid();
         for (std::uint32_t i = 0; i < levels; ++i) {
-            grid_plan level = grid(random_.about(1, 64), std::min(widest_, random_.one_of({1u, 8u, 32u, 64u, 128u, 512u})));
+            grid_plan level =
+                grid(random_.about(1, 64), std::min(widest_, random_.one_of({1u, 8u, 32u, 64u, 128u, 512u})));
             const auto blocks = static_cast<std::uint32_t>(level.block_count());
             const std::uint32_t items = std::max(budget / levels / blocks, 1u);
             const std::uint32_t most_blocks = random_.one_of({1u, 2u, 4u, 16u, 64u});
             const std::uint32_t kinds = random_.between(1, 6);
-            step_plan s = launch(random_.one_in(6) ? 0 : all, all, items, grid(random_.between(1, most_blocks), width()));
+            step_plan s =
+                launch(random_.one_in(6) ? 0 : all, all, items, grid(random_.between(1, most_blocks), width()));
             for (std::uint32_t k = 1; k < kinds; ++k) {
-                grid_plan child = random_.one_in(3) ? any_grid(most_blocks) : grid(random_.between(1, most_blocks), width());
+                grid_plan child =
+                    random_.one_in(3) ? any_grid(most_blocks) : grid(random_.between(1, most_blocks), width());
                 if (random_.one_in(6)) child.steps.push_back(launch(0, 0, 1, grid(1, width())));
                 if (random_.one_in(6)) child.steps.push_back(then(grid(random_.between(1, most_blocks), 1)));
                 s.children.push_back(std::move(child));
@@ -293,7 +306,8 @@ private:
         return with_final(std::move(g));
     }
 
-    /// About as many launches as a stack has places: 2048 on lanes, 512 on warps and worker blocks, and chunks of 16 KiB beyond.
+    /// About as many launches as a stack has places: 2048 on lanes, 512 on warps and worker blocks, and chunks of 16
+    /// KiB beyond.
     grid_plan full_stack() {
         const std::uint32_t threads = std::min(widest_, random_.one_of({1u, 1u, 32u, 64u, 512u}));
         grid_plan g = grid(1, threads);
@@ -319,7 +333,8 @@ private:
             const std::uint32_t where = random_.one_in(2) ? 0 : all;
             const std::uint32_t room = std::max(budget / rounds / (where == all ? blocks : 1), 1u);
             const std::uint32_t items = random_.about(1, std::min(room, 2000u));
-            grid_plan child = room / items > 4 && random_.one_in(3) ? wait_launch(room / items) : any_grid(random_.one_of({1u, 1u, 8u, 64u}));
+            grid_plan child = room / items > 4 && random_.one_in(3) ? wait_launch(room / items)
+                                                                    : any_grid(random_.one_of({1u, 1u, 8u, 64u}));
             g.steps.push_back(launch(launcher(g), where, items, std::move(child)));
             if (!random_.one_in(4)) g.steps.push_back(make(action::wait));
         }
@@ -337,7 +352,8 @@ private:
             const std::uint32_t blocks = std::min(left, random_.one_of({1u, 2u, 20u, 100u, 300u}));
             left = std::max(left / blocks, 1u);
             grid_plan above = grid(blocks, random_.one_in(3) ? width() : threads);
-            above.steps.push_back(launch(launcher(above), random_.one_in(2) ? 0 : all, random_.between(1, 2), std::move(g)));
+            above.steps.push_back(
+                launch(launcher(above), random_.one_in(2) ? 0 : all, random_.between(1, 2), std::move(g)));
             above.steps.push_back(make(action::wait));
             if (random_.one_in(3)) above.steps.push_back(launch(0, 0, 1, any_grid(4)));
             g = std::move(above);
@@ -349,14 +365,16 @@ private:
         grid_plan g = grid(random_.about(1, 16), width());
         const std::uint32_t kinds = random_.between(1, 12);
         for (std::uint32_t i = 0; i < kinds; ++i) {
-            grid_plan child = grid(random_.one_of({1u, 1u, 2u, 33u}), std::min(widest_, random_.one_in(3) ? widest_ : random_.between(1, widest_)));
+            grid_plan child = grid(random_.one_of({1u, 1u, 2u, 33u}),
+                                   std::min(widest_, random_.one_in(3) ? widest_ : random_.between(1, widest_)));
             if (random_.one_in(3)) child.steps.push_back(exchange());
             if (random_.one_in(4)) child.steps.push_back(leave(child));
             if (random_.one_in(4)) child.steps.push_back(exchange());
             if (random_.one_in(4)) child.moldable = 1;
             child.steps.push_back(launch(launcher(child), 0, 1, grid(1, width())));
             if (random_.one_in(4)) child.steps.push_back(make(action::wait));
-            g.steps.push_back(launch(launcher(g), 0, random_.about(1, std::max(budget / kinds / 8, 1u)), std::move(child)));
+            g.steps.push_back(
+                launch(launcher(g), 0, random_.about(1, std::max(budget / kinds / 8, 1u)), std::move(child)));
         }
         return with_final(std::move(g));
     }
@@ -368,7 +386,8 @@ private:
         grid_plan g = any_grid(8);
         for (std::uint32_t i = 1; i < length; ++i) {
             grid_plan before = large ? any_grid(64) : random_.one_in(3) ? any_grid(8) : grid(1, 1);
-            if (random_.one_in(5)) before.steps.push_back(launch(launcher(before), 0, random_.between(1, 3), any_grid(4)));
+            if (random_.one_in(5))
+                before.steps.push_back(launch(launcher(before), 0, random_.between(1, 3), any_grid(4)));
             if (random_.one_in(5)) before.steps.push_back(then(any_grid(2)));
             before.steps.push_back(then(std::move(g)));
             if (random_.one_in(9)) before.steps.push_back(then(any_grid(2)));
@@ -393,7 +412,8 @@ private:
             }
             const std::uint32_t items = random_.about(1, std::max(budget / steps / blocks / 2, 1u));
             grid_plan child = random_.one_in(2) ? grid(1, 1) : any_grid(6);
-            if (random_.one_in(2)) child.steps.push_back(launch(launcher(child), 0, random_.between(1, 3), any_grid(4)));
+            if (random_.one_in(2))
+                child.steps.push_back(launch(launcher(child), 0, random_.between(1, 3), any_grid(4)));
             if (random_.one_in(4)) child.steps.push_back(then(any_grid(4)));
             if (random_.one_in(8) && budget > 500) child = streams(budget / 20 / std::max(items, 1u));
             step_plan s = launch(who == all ? 0 : who, where, items, std::move(child));
@@ -433,7 +453,8 @@ private:
         const std::uint32_t fan = random_.one_of({1u, 1u, 2u, 2u, 3u});
         const std::uint32_t most_levels = fan == 1 ? 500 : fan == 2 ? 17 : 11;
         std::uint32_t levels = 1;
-        for (std::uint64_t at_level = fan, sum = fan; sum < budget && levels < most_levels; ++levels) sum += at_level *= fan;
+        for (std::uint64_t at_level = fan, sum = fan; sum < budget && levels < most_levels; ++levels)
+            sum += at_level *= fan;
         const bool one_width = random_.one_in(2);
         const std::uint32_t threads = width();
         const bool waits = random_.one_in(3), joins = random_.one_in(3);
@@ -459,7 +480,8 @@ private:
         g.steps.push_back(std::move(taken));
         if (random_.one_in(2)) g.steps.push_back(make(action::sync));
         const std::uint32_t share = budget / (fan * blocks);
-        g.steps.push_back(launch(random_.one_in(2) ? who : launcher(g), where, fan, share > 4 ? scratch(share) : any_grid(2)));
+        g.steps.push_back(
+            launch(random_.one_in(2) ? who : launcher(g), where, fan, share > 4 ? scratch(share) : any_grid(2)));
         if (random_.one_in(3)) g.steps.push_back(make(action::wait));
         if (random_.one_in(3)) {
             g.steps.push_back(scratch_step(where));
@@ -484,7 +506,8 @@ private:
             g.steps.push_back(refusal_step());
             if (random_.one_in(3)) g.steps.push_back(make(action::wait));
             if (random_.one_in(2)) {
-                g.steps.push_back(launch(launcher(g), 0, random_.between(1, 3), budget > 8 ? refused(budget / 8) : any_grid(2)));
+                g.steps.push_back(
+                    launch(launcher(g), 0, random_.between(1, 3), budget > 8 ? refused(budget / 8) : any_grid(2)));
             }
             if (random_.one_in(4)) g.steps.push_back(then(any_grid(3)));
         }
@@ -540,7 +563,8 @@ const std::vector<profile>& profiles() {
     return list;
 }
 
-engine_settings draw_settings(const std::string& profile, std::uint64_t seed, std::uint64_t batch, const engine_traits& engine) {
+engine_settings draw_settings(const std::string& profile, std::uint64_t seed, std::uint64_t batch,
+                              const engine_traits& engine) {
     random_numbers random(seed, (batch << 1) + 1);
     engine_settings s;
     s.memory_bytes = random.one_of<std::uint64_t>({64, 64, 256, 1024}) << 20;
@@ -550,7 +574,9 @@ engine_settings draw_settings(const std::string& profile, std::uint64_t seed, st
     s.moldable_threads = random.one_of({1u, 2u, 7u, 31u, 32u, 32u, 32u, 33u, 64u, 128u, 512u});
     s.shared_bytes = random.one_of({0u, 1024u, 4096u, 16384u, 16384u, 32768u});
     const std::uint32_t most_warps = engine.widest / 32;
-    s.block_threads = random.one_in(2) ? 0 : 32 * (random.one_in(2) ? random.between(1, most_warps) : random.one_of({1u, 2u, 4u, 8u, 16u}));
+    s.block_threads = random.one_in(2) ? 0
+                                       : 32 * (random.one_in(2) ? random.between(1, most_warps)
+                                                                : random.one_of({1u, 2u, 4u, 8u, 16u}));
     s.traced = random.one_in(8) ? 1 : 0;
     if (profile == "deep_wait" && random.one_in(2)) {
         s.worker_blocks = 1;
@@ -573,8 +599,8 @@ engine_settings draw_settings(const std::string& profile, std::uint64_t seed, st
     return s;
 }
 
-program draw_program(const std::string& profile, std::uint64_t seed, std::uint64_t number, const engine_settings& settings,
-                     const engine_traits& engine, std::uint32_t most_grids) {
+program draw_program(const std::string& profile, std::uint64_t seed, std::uint64_t number,
+                     const engine_settings& settings, const engine_traits& engine, std::uint32_t most_grids) {
     random_numbers random(seed, (number << 1) + 0x8000000000000000ull);
     program p;
     p.settings = settings;

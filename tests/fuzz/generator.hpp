@@ -13,7 +13,8 @@ namespace fuzz {
 /// Numbers that are the same on every machine.
 class random_numbers {
 public:
-    random_numbers(std::uint64_t seed, std::uint64_t stream) : state_(seed * 0x9e3779b97f4a7c15ull + stream * 0xd1b54a32d192ed03ull + 1) {
+    random_numbers(std::uint64_t seed, std::uint64_t stream)
+        : state_(seed * 0x9e3779b97f4a7c15ull + stream * 0xd1b54a32d192ed03ull + 1) {
         next();
     }
     std::uint64_t next() {
@@ -49,10 +50,11 @@ struct profile {
 const std::vector<profile>& profiles();
 
 /// Settings for the programs of a batch, which share an engine. `sync_depth` is at most `most_sync_depth`.
-engine_settings draw_settings(const std::string& profile, std::uint64_t seed, std::uint64_t batch, const engine_traits& engine);
+engine_settings draw_settings(const std::string& profile, std::uint64_t seed, std::uint64_t batch,
+                              const engine_traits& engine);
 
 /// `most_grids`: about how many grids a program may have.
-program draw_program(const std::string& profile, std::uint64_t seed, std::uint64_t number, const engine_settings& settings,
-                     const engine_traits& engine, std::uint32_t most_grids);
+program draw_program(const std::string& profile, std::uint64_t seed, std::uint64_t number,
+                     const engine_settings& settings, const engine_traits& engine, std::uint32_t most_grids);
 
 }  // namespace fuzz

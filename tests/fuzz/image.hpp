@@ -1,8 +1,10 @@
-// A random program as device code reads it: the grids by class, what each does step by step, and what has to be complete before.
+// A random program as device code reads it: the grids by class, what each does step by step, and what has to be
+// complete before.
 //
-// Grids that are launched by the same step are alike: one `node` stands for all of them. A grid is known by its `base`, the first of its
-// slots. It has a slot for each of its blocks, and behind them lie the slots of all that comes from it: first its children in the order of
-// the steps, then its continuations. So what a continuation has to find complete is one range: from its grid's base to its own.
+// Grids that are launched by the same step are alike: one `node` stands for all of them. A grid is known by its `base`,
+// the first of its slots. It has a slot for each of its blocks, and behind them lie the slots of all that comes from
+// it: first its children in the order of the steps, then its continuations. So what a continuation has to find complete
+// is one range: from its grid's base to its own.
 #pragma once
 
 #include <dynpar/platform.hpp>
@@ -17,27 +19,29 @@ inline constexpr std::uint32_t all = 0xffffffff;  // every thread, or every bloc
 enum class kernel : std::uint32_t {
     bytes_4,
     bytes_8,
-    bytes_16,     // one of the arguments is a pointer
+    bytes_16,  // one of the arguments is a pointer
     bytes_20,
     bytes_28,
     bytes_32,
     bytes_48,
     bytes_100,
     bytes_200,
-    state_12,     // arguments and a kernel object with state
-    most_64,      // at most 64 threads
-    registers,    // many live values
-    direct,       // launches inline, as a kernel written by hand does
+    state_12,   // arguments and a kernel object with state
+    most_64,    // at most 64 threads
+    registers,  // many live values
+    direct,     // launches inline, as a kernel written by hand does
     count
 };
 inline constexpr unsigned kernels = static_cast<unsigned>(kernel::count);
 
-/// Programs that can run at a time, and how many slots each may have: a program's slots are numbered from a multiple of that.
+/// Programs that can run at a time, and how many slots each may have: a program's slots are numbered from a multiple of
+/// that.
 inline constexpr std::uint32_t most_programs = 64;
 inline constexpr std::uint32_t slots_of_program = 1u << 22;
 
 inline constexpr unsigned streams_of_block = 4;
-inline constexpr std::uint32_t own_stream = streams_of_block;  // one that is made for this launch and destroyed after it
+inline constexpr std::uint32_t own_stream =
+    streams_of_block;  // one that is made for this launch and destroyed after it
 inline constexpr unsigned events_of_block = 3;
 inline constexpr unsigned scratch_of_block = 2;
 
@@ -49,9 +53,9 @@ enum class action : std::uint32_t {
     exchange,  // through shared memory
     leave,     // some threads return
     scratch,
-    refuse,    // a call that has to fail
+    refuse,  // a call that has to fail
     record,
-    await,     // stream.wait(event)
+    await,  // stream.wait(event)
     count
 };
 
@@ -63,19 +67,20 @@ enum class refusal : std::uint32_t {
     too_deep_block,
     too_many_blocks,
     too_much_shared,
-    over_kernel_bound,   // more threads than the kernel says it can have
-    over_worker,         // a block wider than the engine's worker blocks; where there is none as narrow: too_many_threads
+    over_kernel_bound,  // more threads than the kernel says it can have
+    over_worker,  // a block wider than the engine's worker blocks; where there is none as narrow: too_many_threads
     then_no_blocks,
     then_too_many_threads,
     local_pointer,
     shared_pointer,
     then_local_pointer,
-    shared_memory,       // more than the shape has
-    scratch_memory,      // more than any device has
+    shared_memory,   // more than the shape has
+    scratch_memory,  // more than any device has
     count
 };
 
-/// A range of slots that has to be complete: relative to the base of the launching grid, for each of its blocks `stride` further.
+/// A range of slots that has to be complete: relative to the base of the launching grid, for each of its blocks
+/// `stride` further.
 struct need {
     std::uint32_t offset;
     std::uint32_t stride;
@@ -92,10 +97,10 @@ struct step {
     std::uint32_t variants;  // item j launches node child + j % variants
     std::uint32_t stream;    // all: none
     std::uint32_t event;
-    std::uint32_t low;       // leave: threads from `low` to `high` stay
+    std::uint32_t low;  // leave: threads from `low` to `high` stay
     std::uint32_t high;
-    std::uint32_t words;     // exchange, scratch
-    std::uint32_t number;    // of a block's scratch memory
+    std::uint32_t words;   // exchange, scratch
+    std::uint32_t number;  // of a block's scratch memory
     refusal which;
     std::uint32_t prepared;  // the whole block writes what the children read, and a barrier comes before the launches
     std::uint32_t results;   // scratch: the children's node whose results lie in it, behind the words; 0: none
@@ -110,22 +115,24 @@ struct node {
     std::uint32_t shared_bytes;
     std::uint32_t moldable;
     std::uint32_t block_count;
-    std::uint32_t thread_count;    // the most, if moldable
+    std::uint32_t thread_count;  // the most, if moldable
     std::uint32_t depth;
     std::uint32_t first_step, steps;
     std::uint32_t first_need, needs;
-    std::uint32_t after_earlier;   // comes after the earlier items of its step
-    std::uint32_t size;            // slots of such a grid, with all that comes from it
-    std::uint32_t offset;          // of the first one's base, from its parent's
-    std::uint32_t each;            // how many a block of the parent launches
+    std::uint32_t after_earlier;  // comes after the earlier items of its step
+    std::uint32_t size;           // slots of such a grid, with all that comes from it
+    std::uint32_t offset;         // of the first one's base, from its parent's
+    std::uint32_t each;           // how many a block of the parent launches
     std::uint32_t variant, variants;
-    std::uint32_t launched_by;     // step
-    std::uint32_t from_block;      // of the parent; all: any
-    std::uint32_t writer;          // the thread that writes the block's value
-    // The parent's scratch memory, where it is read: of how many blocks, from which one on; all: of the one that has launched.
+    std::uint32_t launched_by;  // step
+    std::uint32_t from_block;   // of the parent; all: any
+    std::uint32_t writer;       // the thread that writes the block's value
+    // The parent's scratch memory, where it is read: of how many blocks, from which one on; all: of the one that has
+    // launched.
     std::uint32_t scratch_blocks, scratch_first, scratch_number, scratch_words;
     std::uint32_t writes_result;
-    std::uint32_t results, results_each;  // a continuation: the node whose results it finds in the scratch memory, per block
+    std::uint32_t results,
+        results_each;  // a continuation: the node whose results it finds in the scratch memory, per block
     std::uint32_t uses_streams;
 };
 

@@ -1,5 +1,5 @@
-// The kernels of random programs: each looks its grid up in the program, checks what it was promised, does what the program says, and
-// writes down that it ran.
+// The kernels of random programs: each looks its grid up in the program, checks what it was promised, does what the
+// program says, and writes down that it ran.
 #pragma once
 
 #include <dynpar/dynpar.hpp>
@@ -18,8 +18,9 @@
 
 namespace fuzz {
 
-// The programs that run, each on an engine of its own. A slot says which one it is of: an argument of 4 bytes has no room for a pointer. The
-// last place holds any of them, for slots of none, which a grid has that should never have been launched.
+// The programs that run, each on an engine of its own. A slot says which one it is of: an argument of 4 bytes has no
+// room for a pointer. The last place holds any of them, for slots of none, which a grid has that should never have been
+// launched.
 #if defined(__CUDACC__)
 static __device__ const context* device_programs[most_programs + 1];
 #endif
@@ -62,13 +63,14 @@ DYNPAR_FUNCTION words<Words> filled(std::uint32_t base) {
     return result;
 }
 
-DYNPAR_FUNCTION inline void complain(mistake what, std::uint32_t node, std::uint32_t base, std::uint32_t block, std::uint32_t thread,
-                                     std::uint32_t found, std::uint32_t expected) {
+DYNPAR_FUNCTION inline void complain(mistake what, std::uint32_t node, std::uint32_t base, std::uint32_t block,
+                                     std::uint32_t thread, std::uint32_t found, std::uint32_t expected) {
     mistake_log& log = *program_of(base).log;
     dynpar::atomic_add(&log.counts[static_cast<unsigned>(what)], 1u);
     const std::uint32_t place = dynpar::atomic_add(&log.used, 1u);
     if (place < mistake_log::room) {
-        log.details[place] = mistake_detail{static_cast<std::uint32_t>(what), node, base, block, thread, found, expected};
+        log.details[place] =
+            mistake_detail{static_cast<std::uint32_t>(what), node, base, block, thread, found, expected};
     }
 }
 
@@ -80,7 +82,7 @@ struct place_in_program {
     std::uint32_t block;   // of the parent, by which ranges go on
     std::uint32_t rank;    // of the own block
     std::uint32_t thread;
-    std::uint32_t threads; // of the block
+    std::uint32_t threads;  // of the block
 
     DYNPAR_FUNCTION void complain(mistake what, std::uint32_t found, std::uint32_t expected) const {
         fuzz::complain(what, node, base, rank, thread, found, expected);
@@ -91,11 +93,14 @@ struct place_in_program {
     }
 };
 
-DYNPAR_FUNCTION inline std::uint32_t value_of(std::uint32_t slot) { return mix(slot, program_of(slot).salt ^ 0x5a5a5a5au); }
+DYNPAR_FUNCTION inline std::uint32_t value_of(std::uint32_t slot) {
+    return mix(slot, program_of(slot).salt ^ 0x5a5a5a5au);
+}
 
 /// Whether a range of slots is complete, looked at by `count` threads of which this one has number `first`.
-DYNPAR_FUNCTION inline void check_complete(const place_in_program& at, std::uint32_t begin, std::uint32_t slots, std::uint32_t first,
-                                           std::uint32_t count, mistake wrong_value, mistake wrong_count) {
+DYNPAR_FUNCTION inline void check_complete(const place_in_program& at, std::uint32_t begin, std::uint32_t slots,
+                                           std::uint32_t first, std::uint32_t count, mistake wrong_value,
+                                           mistake wrong_count) {
     constexpr std::uint32_t most = 64;  // slots that a thread looks at
     const context& p = program_of(at.base);
     if (begin - p.first > p.slots || slots > p.slots - (begin - p.first)) {
@@ -126,8 +131,8 @@ DYNPAR_FUNCTION position position_of(const Block& block) {
             block.dim_blocks(), block.group_index(), block.dim_threads(), block.thread_index()};
 }
 
-/// Checks what a grid may rely on when it begins. False: it cannot go on. (Takes no block: what a function that is not inlined gets by
-/// reference has an address, and one kernel is to be without.)
+/// Checks what a grid may rely on when it begins. False: it cannot go on. (Takes no block: what a function that is not
+/// inlined gets by reference has an address, and one kernel is to be without.)
 template <class Position>
 DYNPAR_FUNCTION DYNPAR_NOINLINE bool begin_grid(const Position& here, std::uint32_t base, place_in_program& at) {
     const context& p = program_of(base);
@@ -155,7 +160,8 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE bool begin_grid(const Position& here, std::uint3
     const std::uint32_t depth = n.depth + (at.is_mutated(mutant::depth_off_by_one, at.node) ? 1 : 0);
     if (here.depth != depth) at.complain(mistake::depth, here.depth, depth);
     const dynpar::dimensions blocks(n.blocks[0], n.blocks[1], n.blocks[2]);
-    if (here.blocks != n.block_count || here.dim_blocks != blocks) at.complain(mistake::position, here.blocks, n.block_count);
+    if (here.blocks != n.block_count || here.dim_blocks != blocks)
+        at.complain(mistake::position, here.blocks, n.block_count);
     if (at.rank >= n.block_count || base - p.first + at.rank >= p.slots) {
         at.complain(mistake::position, at.rank, n.block_count);
         return false;
@@ -163,11 +169,14 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE bool begin_grid(const Position& here, std::uint3
     if (here.group_index != blocks.index_of(at.rank)) at.complain(mistake::position, at.rank, here.group_index.x);
     if (n.moldable != 0) {
         if (at.threads == 0 || at.threads > n.thread_count) at.complain(mistake::width, at.threads, n.thread_count);
-        if (here.thread_index != dynpar::dimensions(at.thread, 0, 0)) at.complain(mistake::position, at.thread, here.thread_index.x);
+        if (here.thread_index != dynpar::dimensions(at.thread, 0, 0))
+            at.complain(mistake::position, at.thread, here.thread_index.x);
     } else {
         const dynpar::dimensions threads(n.threads[0], n.threads[1], n.threads[2]);
-        if (at.threads != n.thread_count || here.dim_threads != threads) at.complain(mistake::width, at.threads, n.thread_count);
-        if (here.thread_index != threads.index_of(at.thread)) at.complain(mistake::position, at.thread, here.thread_index.x);
+        if (at.threads != n.thread_count || here.dim_threads != threads)
+            at.complain(mistake::width, at.threads, n.thread_count);
+        if (here.thread_index != threads.index_of(at.thread))
+            at.complain(mistake::position, at.thread, here.thread_index.x);
     }
     if (at.thread >= at.threads) at.complain(mistake::position, at.thread, at.threads);
     if (p.stamped != 0 && at.thread == n.writer) p.begins[base + at.rank] = dynpar::atomic_add(&p.log->clock, 1u);
@@ -175,12 +184,13 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE bool begin_grid(const Position& here, std::uint3
     const std::uint32_t thread_of_grid = at.rank * at.threads + at.thread, threads_of_grid = n.block_count * at.threads;
     for (std::uint32_t i = 0; i < n.needs; ++i) {
         const need& range = p.needs[n.first_need + i];
-        check_complete(at, at.parent + range.offset + at.block * range.stride, range.count, thread_of_grid, threads_of_grid,
-                       mistake::incomplete_value, mistake::incomplete_count);
+        check_complete(at, at.parent + range.offset + at.block * range.stride, range.count, thread_of_grid,
+                       threads_of_grid, mistake::incomplete_value, mistake::incomplete_count);
     }
     if (n.after_earlier != 0) {
         const std::uint32_t first = at.parent + n.offset + at.block * n.each * n.size;
-        check_complete(at, first, base - first, thread_of_grid, threads_of_grid, mistake::incomplete_value, mistake::incomplete_count);
+        check_complete(at, first, base - first, thread_of_grid, threads_of_grid, mistake::incomplete_value,
+                       mistake::incomplete_count);
     }
     for (std::uint32_t i = 0; i < n.scratch_blocks; ++i) {
         const std::uint32_t of_block = n.scratch_first == all ? at.block : n.scratch_first + i;
@@ -198,8 +208,10 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE bool begin_grid(const Position& here, std::uint3
         if (n.results != 0) {
             const node& of = p.nodes[n.results];
             for (std::uint32_t k = thread_of_grid; k < n.results_each; k += threads_of_grid) {
-                const std::uint32_t first = at.parent + of.offset + ((of.from_block == all ? of_block : 0) * of.each + k) * of.size;
-                if (entry.memory[n.scratch_words + k] != mix(first, p.salt)) at.complain(mistake::scratch_result, k, first);
+                const std::uint32_t first =
+                    at.parent + of.offset + ((of.from_block == all ? of_block : 0) * of.each + k) * of.size;
+                if (entry.memory[n.scratch_words + k] != mix(first, p.salt))
+                    at.complain(mistake::scratch_result, k, first);
             }
         }
         if (n.writes_result != 0 && at.thread == n.writer && at.rank == 0) {
@@ -318,15 +330,18 @@ DYNPAR_FUNCTION inline dynpar::shape shape_of_node(const node& n) {
 }
 
 template <class Block>
-DYNPAR_FUNCTION DYNPAR_NOINLINE dynpar::status launch_child(Block& block, kernel k, const dynpar::shape& s, std::uint32_t base, bool changed) {
+DYNPAR_FUNCTION DYNPAR_NOINLINE dynpar::status launch_child(Block& block, kernel k, const dynpar::shape& s,
+                                                            std::uint32_t base, bool changed) {
     return with_kernel(k, base, changed, as_child<Block>{block, s});
 }
 template <class Block>
-DYNPAR_FUNCTION DYNPAR_NOINLINE dynpar::status launch_in(Block& block, stream_of<Block>& stream, kernel k, const dynpar::shape& s, std::uint32_t base) {
+DYNPAR_FUNCTION DYNPAR_NOINLINE dynpar::status launch_in(Block& block, stream_of<Block>& stream, kernel k,
+                                                         const dynpar::shape& s, std::uint32_t base) {
     return with_kernel(k, base, false, in_stream<Block>{block, stream, s});
 }
 template <class Block>
-DYNPAR_FUNCTION DYNPAR_NOINLINE dynpar::status continue_with(Block& block, kernel k, const dynpar::shape& s, std::uint32_t base) {
+DYNPAR_FUNCTION DYNPAR_NOINLINE dynpar::status continue_with(Block& block, kernel k, const dynpar::shape& s,
+                                                             std::uint32_t base) {
     return with_kernel(k, base, false, as_continuation<Block>{block, s});
 }
 
@@ -335,7 +350,8 @@ struct child_place {
     std::uint32_t node;
     std::uint32_t base;
 };
-DYNPAR_FUNCTION inline child_place child_of(const step& s, std::uint32_t base, std::uint32_t block, std::uint32_t item) {
+DYNPAR_FUNCTION inline child_place child_of(const step& s, std::uint32_t base, std::uint32_t block,
+                                            std::uint32_t item) {
     const std::uint32_t index = s.child + item % s.variants;
     const node& child = program_of(base).nodes[index];
     return {index, base + child.offset + (block * child.each + item / s.variants) * child.size};
@@ -349,7 +365,8 @@ DYNPAR_FUNCTION inline void write_note(const child_place& child, std::uint32_t p
 }
 
 template <class Block, class Streams>
-DYNPAR_FUNCTION DYNPAR_NOINLINE void do_launches(Block& block, const place_in_program& at, std::uint32_t index, Streams& streams) {
+DYNPAR_FUNCTION DYNPAR_NOINLINE void do_launches(Block& block, const place_in_program& at, std::uint32_t index,
+                                                 Streams& streams) {
     const context& p = program_of(at.base);
     const step& s = p.steps[index];
     const std::uint32_t block_number = s.where == all ? at.rank : 0;
@@ -358,7 +375,8 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_launches(Block& block, const place_in_pr
     const auto ok = static_cast<std::uint32_t>(dynpar::status::success);
     if (s.prepared != 0) {
         if (s.expected == ok) {
-            for (std::uint32_t j = at.thread - s.low; j < s.items; j += width) write_note(child_of(s, at.base, block_number, j), at.base, block_number);
+            for (std::uint32_t j = at.thread - s.low; j < s.items; j += width)
+                write_note(child_of(s, at.base, block_number, j), at.base, block_number);
         }
         block.sync();
     }
@@ -369,7 +387,8 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_launches(Block& block, const place_in_pr
         if (index != 0 && at.is_mutated(mutant::continuations_swapped, index - 1)) source = index - 1;
         const child_place child = child_of(p.steps[source], at.base, block_number, j);
         const node& n = p.nodes[child.node];
-        if (s.prepared == 0 && s.expected == ok && !at.is_mutated(mutant::child_reads_before_write, index)) write_note(child, at.base, block_number);
+        if (s.prepared == 0 && s.expected == ok && !at.is_mutated(mutant::child_reads_before_write, index))
+            write_note(child, at.base, block_number);
         const dynpar::shape shape = shape_of_node(n);
         const bool changed = j == 0 && at.is_mutated(mutant::argument_byte_changed, index);
         if (j == 0 && at.is_mutated(mutant::dropped_launch, index)) continue;
@@ -384,15 +403,17 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_launches(Block& block, const place_in_pr
         } else {
             told = launch_in(block, streams.get(s.stream, make_a_stream<Block>{block}), n.kernel, shape, child.base);
         }
-        if (j == 0 && at.is_mutated(mutant::launch_twice, index)) launch_child(block, n.kernel, shape, child.base, false);
-        if (told != static_cast<dynpar::status>(s.expected)) at.complain(mistake::launch_status, static_cast<std::uint32_t>(told), s.expected);
+        if (j == 0 && at.is_mutated(mutant::launch_twice, index))
+            launch_child(block, n.kernel, shape, child.base, false);
+        if (told != static_cast<dynpar::status>(s.expected))
+            at.complain(mistake::launch_status, static_cast<std::uint32_t>(told), s.expected);
     }
 }
 
 /// After wait(): all that this block has launched before is complete.
 template <class Place>
-DYNPAR_FUNCTION DYNPAR_NOINLINE void check_children(const Place& at, std::uint32_t first_step, std::uint32_t index, std::uint32_t low,
-                                           std::uint32_t width) {
+DYNPAR_FUNCTION DYNPAR_NOINLINE void check_children(const Place& at, std::uint32_t first_step, std::uint32_t index,
+                                                    std::uint32_t low, std::uint32_t width) {
     const context& p = program_of(at.base);
     for (std::uint32_t i = first_step; i < index; ++i) {
         const step& s = p.steps[i];
@@ -400,8 +421,8 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void check_children(const Place& at, std::uint32
         for (std::uint32_t v = 0; v < s.variants; ++v) {
             const node& child = p.nodes[s.child + v];
             const std::uint32_t slots = child.each * child.size;
-            check_complete(at, at.base + child.offset + (s.where == all ? at.rank : 0) * slots, slots, at.thread - low, width,
-                           mistake::after_wait_value, mistake::after_wait_count);
+            check_complete(at, at.base + child.offset + (s.where == all ? at.rank : 0) * slots, slots, at.thread - low,
+                           width, mistake::after_wait_value, mistake::after_wait_count);
         }
     }
 }
@@ -410,7 +431,8 @@ template <class Block>
 DYNPAR_FUNCTION DYNPAR_NOINLINE void do_exchange(Block& block, const place_in_program& at, std::uint32_t index) {
     const context& p = program_of(at.base);
     const step& s = p.steps[index];
-    const std::uint32_t all_threads = p.nodes[at.node].thread_count, width = s.high == all ? at.threads : s.high - s.low;
+    const std::uint32_t all_threads = p.nodes[at.node].thread_count,
+                        width = s.high == all ? at.threads : s.high - s.low;
     std::uint32_t* first = block.template shared<std::uint32_t>(all_threads * s.words);
     std::uint32_t* second = block.template shared<std::uint32_t>(all_threads * s.words);
     if (first == nullptr || second == nullptr) {
@@ -423,11 +445,13 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_exchange(Block& block, const place_in_pr
         second[w * all_threads + at.thread] = mix(at.base + at.thread, index + w + 100);
     }
     if (!at.is_mutated(mutant::barrier_skipped, index)) block.sync();
-    const std::uint32_t next = s.low + (at.thread - s.low + 1) % width, before = s.low + (at.thread - s.low + width - 1) % width;
+    const std::uint32_t next = s.low + (at.thread - s.low + 1) % width,
+                        before = s.low + (at.thread - s.low + width - 1) % width;
     for (std::uint32_t w = 0; w < s.words; ++w) {
         const std::uint32_t found = first[w * all_threads + next], found_before = second[w * all_threads + before];
         if (found != mix(at.base + next, index + w)) at.complain(mistake::shared_value, found, next);
-        if (found_before != mix(at.base + before, index + w + 100)) at.complain(mistake::shared_value, found_before, before);
+        if (found_before != mix(at.base + before, index + w + 100))
+            at.complain(mistake::shared_value, found_before, before);
     }
     block.sync();
 }
@@ -495,7 +519,8 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_steps(Block& block, const place_in_progr
                 } else if (p.mutant != mutant::event_ignored) {
                     told = stream.wait(event);
                 }
-                if (told != dynpar::status::success) at.complain(mistake::stream_status, static_cast<std::uint32_t>(told), 0);
+                if (told != dynpar::status::success)
+                    at.complain(mistake::stream_status, static_cast<std::uint32_t>(told), 0);
                 break;
             }
             case action::count: break;
@@ -508,7 +533,8 @@ template <unsigned Live, class Block>
 DYNPAR_FUNCTION void run_thread(Block& block, std::uint32_t base) {
     std::uint32_t kept[Live];
     FUZZ_UNROLL
-    for (unsigned i = 0; i < Live; ++i) kept[i] = program_of(base).table[(base + i) & 63] + block.thread_rank() * (i + 1);
+    for (unsigned i = 0; i < Live; ++i)
+        kept[i] = program_of(base).table[(base + i) & 63] + block.thread_rank() * (i + 1);
     place_in_program at;
     if (!begin_grid(position_of(block), base, at)) return;
     if (program_of(base).nodes[at.node].steps != 0) do_steps(block, at);
@@ -524,18 +550,19 @@ template <unsigned Words, class Block>
 DYNPAR_FUNCTION void check_words(const words<Words>& a, Block& block) {
     for (unsigned i = 1; i < Words; ++i) {
         const std::uint32_t expected = mix(a.word[0] + i, program_of(a.word[0]).salt);
-        if (a.word[i] != expected) complain(mistake::argument, 0, a.word[0], block.block_rank(), block.thread_rank(), a.word[i], expected);
+        if (a.word[i] != expected)
+            complain(mistake::argument, 0, a.word[0], block.block_rank(), block.thread_rank(), a.word[i], expected);
     }
 }
 
-#define FUZZ_KERNEL_OF_WORDS(NAME, WORDS, LIVE)                                      \
-    struct NAME {                                                                    \
-        static constexpr const char* name = #NAME;                                   \
-        template <class Block>                                                       \
-        DYNPAR_FUNCTION void operator()(Block& block, words<WORDS> a) const {        \
-            check_words(a, block);                                                   \
-            run_thread<LIVE>(block, a.word[0]);                                      \
-        }                                                                            \
+#define FUZZ_KERNEL_OF_WORDS(NAME, WORDS, LIVE)                               \
+    struct NAME {                                                             \
+        static constexpr const char* name = #NAME;                            \
+        template <class Block>                                                \
+        DYNPAR_FUNCTION void operator()(Block& block, words<WORDS> a) const { \
+            check_words(a, block);                                            \
+            run_thread<LIVE>(block, a.word[0]);                               \
+        }                                                                     \
     }
 FUZZ_KERNEL_OF_WORDS(bytes_20, 5, 3);
 FUZZ_KERNEL_OF_WORDS(bytes_28, 7, 6);
@@ -558,7 +585,8 @@ struct bytes_8 {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, std::uint32_t base, std::uint32_t pattern) const {
         if (pattern != mix(base, program_of(base).salt)) {
-            complain(mistake::argument, 0, base, block.block_rank(), block.thread_rank(), pattern, mix(base, program_of(base).salt));
+            complain(mistake::argument, 0, base, block.block_rank(), block.thread_rank(), pattern,
+                     mix(base, program_of(base).salt));
         }
         run_thread<4>(block, base);
     }
@@ -567,9 +595,11 @@ struct bytes_8 {
 struct bytes_16 {
     static constexpr const char* name = "bytes_16";
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, std::uint32_t base, std::uint32_t pattern, const std::uint32_t* memory) const {
+    DYNPAR_FUNCTION void operator()(Block& block, std::uint32_t base, std::uint32_t pattern,
+                                    const std::uint32_t* memory) const {
         if (pattern != mix(base, program_of(base).salt) || memory != program_of(base).values + base) {
-            complain(mistake::argument, 0, base, block.block_rank(), block.thread_rank(), pattern, mix(base, program_of(base).salt));
+            complain(mistake::argument, 0, base, block.block_rank(), block.thread_rank(), pattern,
+                     mix(base, program_of(base).salt));
         }
         run_thread<8>(block, base);
     }
@@ -580,7 +610,8 @@ struct state_12 {
     words<3> state;
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, std::uint32_t base) const {
-        if (state.word[0] != base) complain(mistake::state, 0, base, block.block_rank(), block.thread_rank(), state.word[0], base);
+        if (state.word[0] != base)
+            complain(mistake::state, 0, base, block.block_rank(), block.thread_rank(), state.word[0], base);
         check_words(state, block);
         run_thread<5>(block, base);
     }
@@ -600,7 +631,8 @@ struct registers {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, std::uint32_t base, std::uint32_t pattern) const {
         if (pattern != mix(base, program_of(base).salt)) {
-            complain(mistake::argument, 0, base, block.block_rank(), block.thread_rank(), pattern, mix(base, program_of(base).salt));
+            complain(mistake::argument, 0, base, block.block_rank(), block.thread_rank(), pattern,
+                     mix(base, program_of(base).salt));
         }
         run_thread<40>(block, base);
     }
@@ -648,7 +680,6 @@ struct direct {
         }
         end_thread(at);
     }
-
 };
 
 template <class Launch>
@@ -658,7 +689,8 @@ DYNPAR_FUNCTION dynpar::status with_kernel(kernel k, std::uint32_t base, bool ch
     switch (k) {
         case kernel::bytes_4: return launch(bytes_4{}, base);
         case kernel::bytes_8: return launch(bytes_8{}, base, pattern);
-        case kernel::bytes_16: return launch(bytes_16{}, base, pattern, static_cast<const std::uint32_t*>(program_of(base).values + base));
+        case kernel::bytes_16:
+            return launch(bytes_16{}, base, pattern, static_cast<const std::uint32_t*>(program_of(base).values + base));
         case kernel::bytes_20: return launch(bytes_20{}, filled<5>(base));
         case kernel::bytes_28: return launch(bytes_28{}, filled<7>(base));
         case kernel::bytes_32: return launch(bytes_32{}, filled<8>(base));
@@ -683,12 +715,14 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_refusal(Block& block, const place_in_pro
     const bool shared_work = s.who == all;
     const std::uint32_t width = s.high == all ? at.threads : s.high - s.low;
     if (s.which == refusal::shared_memory) {
-        if (block.template shared<std::uint32_t>(100000) != nullptr) at.complain(mistake::refused_status, 0, s.expected);
+        if (block.template shared<std::uint32_t>(100000) != nullptr)
+            at.complain(mistake::refused_status, 0, s.expected);
         return;
     }
     std::uint32_t* shared = s.which == refusal::shared_pointer ? block.template shared<std::uint32_t>(4) : nullptr;
     if (!shared_work && s.who != at.thread) return;
-    if (s.which == refusal::shared_pointer && shared == nullptr) {  // no memory; and what is no pointer would be accepted
+    if (s.which == refusal::shared_pointer &&
+        shared == nullptr) {  // no memory; and what is no pointer would be accepted
         at.complain(mistake::shared_null, 0, 0);
         return;
     }
@@ -699,7 +733,9 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_refusal(Block& block, const place_in_pro
         switch (s.which) {
             case refusal::then_no_blocks:
             case refusal::then_too_many_threads: told = block.then(bytes_4{}, shape, 0xffffffffu); break;
-            case refusal::local_pointer: told = block.launch(bytes_16{}, shape, 0xffffffffu, 0u, static_cast<const std::uint32_t*>(local)); break;
+            case refusal::local_pointer:
+                told = block.launch(bytes_16{}, shape, 0xffffffffu, 0u, static_cast<const std::uint32_t*>(local));
+                break;
             case refusal::shared_pointer:
                 told = block.launch(bytes_16{}, shape, 0xffffffffu, 0u, static_cast<const std::uint32_t*>(shared + 1));
                 break;
@@ -708,12 +744,14 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_refusal(Block& block, const place_in_pro
                 break;
             case refusal::over_kernel_bound: told = block.launch(most_64{}, shape, 0xffffffffu); break;
             case refusal::scratch_memory:
-                told = block.template scratch<double>(std::size_t{1} << 60) == nullptr ? dynpar::status::out_of_memory : dynpar::status::success;
+                told = block.template scratch<double>(std::size_t{1} << 60) == nullptr ? dynpar::status::out_of_memory
+                                                                                       : dynpar::status::success;
                 break;
             default: told = block.launch(bytes_4{}, shape, 0xffffffffu); break;
         }
         if (j == 0 && at.is_mutated(mutant::refusal_not_told, index)) told = dynpar::status::success;
-        if (told != static_cast<dynpar::status>(s.expected)) at.complain(mistake::refused_status, static_cast<std::uint32_t>(told), s.expected);
+        if (told != static_cast<dynpar::status>(s.expected))
+            at.complain(mistake::refused_status, static_cast<std::uint32_t>(told), s.expected);
     }
 }
 

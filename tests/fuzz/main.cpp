@@ -34,14 +34,32 @@ using clock_type = std::chrono::steady_clock;
 
 constexpr int exit_skipped = 77;
 constexpr std::uint32_t most_slots = fuzz::slots_of_program;
-constexpr std::uint64_t most_blocks_of_worker = 20000;  // a worker block takes some 30 microseconds for a block of its own width
+constexpr std::uint64_t most_blocks_of_worker =
+    20000;                               // a worker block takes some 30 microseconds for a block of its own width
 constexpr const char* runs_alone = "4";  // of a program that is to fail once more: a GPU's order is another every time
 
-constexpr const char* mutant_names[] = {
-    "none", "dropped_launch", "launch_twice", "lost_stream_order", "early_continuation", "continuations_swapped", "depth_off_by_one",
-    "argument_byte_changed", "child_reads_before_write", "scratch_reused_early", "wait_skipped", "event_ignored", "block_run_twice",
-    "block_dropped", "thread_dropped", "barrier_skipped", "shared_calls_overlap", "refusal_not_told", "refused_call_not_counted",
-    "report_count_off", "lost_count_off", "nesting_off_by_one"};
+constexpr const char* mutant_names[] = {"none",
+                                        "dropped_launch",
+                                        "launch_twice",
+                                        "lost_stream_order",
+                                        "early_continuation",
+                                        "continuations_swapped",
+                                        "depth_off_by_one",
+                                        "argument_byte_changed",
+                                        "child_reads_before_write",
+                                        "scratch_reused_early",
+                                        "wait_skipped",
+                                        "event_ignored",
+                                        "block_run_twice",
+                                        "block_dropped",
+                                        "thread_dropped",
+                                        "barrier_skipped",
+                                        "shared_calls_overlap",
+                                        "refusal_not_told",
+                                        "refused_call_not_counted",
+                                        "report_count_off",
+                                        "lost_count_off",
+                                        "nesting_off_by_one"};
 static_assert(sizeof(mutant_names) / sizeof(*mutant_names) == fuzz::mutants);
 
 struct arguments {
@@ -70,7 +88,9 @@ struct arguments {
     bool quiet = false;
 };
 
-double seconds_since(clock_type::time_point begin) { return std::chrono::duration<double>(clock_type::now() - begin).count(); }
+double seconds_since(clock_type::time_point begin) {
+    return std::chrono::duration<double>(clock_type::now() - begin).count();
+}
 
 std::string own_path() {
     char path[4096];
@@ -79,14 +99,17 @@ std::string own_path() {
 }
 
 /// A program whose sizes are drawn anew, smaller, until there are slots enough.
-fuzz::program draw(const std::string& profile, std::uint64_t seed, std::uint64_t number, const fuzz::engine_settings& settings,
-                   const fuzz::engine_traits& engine, std::uint32_t most_grids, fuzz::layout& l) {
+fuzz::program draw(const std::string& profile, std::uint64_t seed, std::uint64_t number,
+                   const fuzz::engine_settings& settings, const fuzz::engine_traits& engine, std::uint32_t most_grids,
+                   fuzz::layout& l) {
     for (;; most_grids = std::max(most_grids / 4, 1u)) {
         fuzz::program p = fuzz::draw_program(profile, seed, number, settings, engine, most_grids);
         try {
             l = fuzz::lay_out(p, engine, most_slots);
-            if (l.expected.grids > engine.most_grids || l.expected.deepest > engine.most_depth) throw fuzz::too_large("too many grids");
-            if (engine.bounds_workers && settings.worker_blocks != 0 && l.expected.blocks > most_blocks_of_worker * settings.worker_blocks) {
+            if (l.expected.grids > engine.most_grids || l.expected.deepest > engine.most_depth)
+                throw fuzz::too_large("too many grids");
+            if (engine.bounds_workers && settings.worker_blocks != 0 &&
+                l.expected.blocks > most_blocks_of_worker * settings.worker_blocks) {
                 throw fuzz::too_large("too many blocks for so few workers");
             }
             return p;
@@ -101,13 +124,16 @@ std::string profile_of(const arguments& a, std::uint64_t number) {
     return fuzz::profiles()[number / a.batch % fuzz::profiles().size()].name;
 }
 
-std::uint32_t most_grids_of(const arguments& a) { return static_cast<std::uint32_t>(std::max(1.0, a.most_grids * a.scale)); }
+std::uint32_t most_grids_of(const arguments& a) {
+    return static_cast<std::uint32_t>(std::max(1.0, a.most_grids * a.scale));
+}
 
 fuzz::program draw_number(const arguments& a, std::uint64_t number, fuzz::layout& l) {
     const fuzz::engine_traits engine = fuzz::runner::traits();
     const std::string profile = profile_of(a, number);
     fuzz::engine_settings settings = fuzz::draw_settings(profile, a.seed, number / a.batch, engine);
-    if (a.most_workers != 0 && (settings.worker_blocks == 0 || settings.worker_blocks > a.most_workers)) settings.worker_blocks = a.most_workers;
+    if (a.most_workers != 0 && (settings.worker_blocks == 0 || settings.worker_blocks > a.most_workers))
+        settings.worker_blocks = a.most_workers;
     return draw(profile, a.seed, number, settings, engine, most_grids_of(a), l);
 }
 
@@ -137,8 +163,8 @@ bool fails_alone(const arguments& a, const fuzz::program& p) {
         const int nowhere = open("/dev/null", O_WRONLY);
         dup2(nowhere, 1);
         dup2(nowhere, 2);
-        execl(path.c_str(), path.c_str(), "--program", file, "--no-shrink", "--mutant", a.mutant.c_str(), "--program-seconds",
-              seconds.c_str(), "--repeat", runs_alone, static_cast<char*>(nullptr));
+        execl(path.c_str(), path.c_str(), "--program", file, "--no-shrink", "--mutant", a.mutant.c_str(),
+              "--program-seconds", seconds.c_str(), "--repeat", runs_alone, static_cast<char*>(nullptr));
         _exit(2);
     }
     bool failed = false;
@@ -161,7 +187,8 @@ bool fails_alone(const arguments& a, const fuzz::program& p) {
 
 std::string tool_name() { return "fuzz_" + fuzz::runner::traits().name; }
 
-/// Makes a program small that fails, writes it to a file, and says how to repeat that. False if it is right when it runs alone.
+/// Makes a program small that fails, writes it to a file, and says how to repeat that. False if it is right when it
+/// runs alone.
 bool shrink(const arguments& a, const fuzz::program& p, const std::string& file) {
     if (!fails_alone(a, p)) return false;
     const auto begin = clock_type::now();
@@ -171,8 +198,9 @@ bool shrink(const arguments& a, const fuzz::program& p, const std::string& file)
     const fuzz::program small = fuzz::shrink(p, fails, 3000);
     std::ofstream(file) << text_of(small);
     const fuzz::layout l = fuzz::lay_out(small, fuzz::runner::traits(), most_slots);
-    std::printf("shrunk to %llu grids, %llu blocks:\n%srepeat: %s --program %s --repeat %s%s\n", static_cast<unsigned long long>(l.expected.grids),
-                static_cast<unsigned long long>(l.expected.blocks), text_of(small).c_str(), tool_name().c_str(), file.c_str(), runs_alone,
+    std::printf("shrunk to %llu grids, %llu blocks:\n%srepeat: %s --program %s --repeat %s%s\n",
+                static_cast<unsigned long long>(l.expected.grids), static_cast<unsigned long long>(l.expected.blocks),
+                text_of(small).c_str(), tool_name().c_str(), file.c_str(), runs_alone,
                 a.mutant != "none" ? (" --mutant " + a.mutant).c_str() : "");
     std::fflush(stdout);
     return true;
@@ -189,7 +217,12 @@ int shrink_file(const arguments& a) {
 class tool {
 public:
     tool(const arguments& wanted, std::vector<std::unique_ptr<fuzz::runner>> runners)
-        : arguments_(wanted), runners_(std::move(runners)), running_(runners_.size()), engine_(fuzz::runner::traits()), name_("fuzz_" + engine_.name), watchdog_([this] { watch(); }) {}
+        : arguments_(wanted),
+          runners_(std::move(runners)),
+          running_(runners_.size()),
+          engine_(fuzz::runner::traits()),
+          name_("fuzz_" + engine_.name),
+          watchdog_([this] { watch(); }) {}
     ~tool() {
         over_ = true;
         watchdog_.join();
@@ -207,9 +240,13 @@ public:
         for (unsigned i = 0; i < arguments_.repeat && v.right; ++i) {
             v = run(0, p, l, mutant_named(arguments_.mutant), 0, arguments_.file);
         }
-        std::printf("%s: %llu grids, %llu blocks: %s\n%s", arguments_.file.c_str(), static_cast<unsigned long long>(l.expected.grids),
+        std::printf("%s: %llu grids, %llu blocks: %s\n%s", arguments_.file.c_str(),
+                    static_cast<unsigned long long>(l.expected.grids),
                     static_cast<unsigned long long>(l.expected.blocks),
-                    !v.right ? "wrong" : v.out_of_resources ? "right, and out of resources" : "right", v.what.c_str());
+                    !v.right             ? "wrong"
+                    : v.out_of_resources ? "right, and out of resources"
+                                         : "right",
+                    v.what.c_str());
         return v.right ? 0 : 1;
     }
 
@@ -242,10 +279,12 @@ public:
             }
             const std::string why = v.what.substr(0, v.what.find('\n'));
             if (v.right) {
-                std::printf("%-26s NOT FOUND by %llu programs\n", mutant_names[m], static_cast<unsigned long long>(number));
+                std::printf("%-26s NOT FOUND by %llu programs\n", mutant_names[m],
+                            static_cast<unsigned long long>(number));
                 status = 1;
             } else {
-                std::printf("%-26s program %5llu:%s\n", mutant_names[m], static_cast<unsigned long long>(number), why.c_str());
+                std::printf("%-26s program %5llu:%s\n", mutant_names[m], static_cast<unsigned long long>(number),
+                            why.c_str());
             }
             std::fflush(stdout);
         }
@@ -260,7 +299,8 @@ private:
         throw std::invalid_argument("\"" + name + "\" is no mutant; see --list");
     }
 
-    fuzz::verdict run(unsigned thread, const fuzz::program& p, const fuzz::layout& l, fuzz::mutant m, std::uint64_t number, const std::string& name) {
+    fuzz::verdict run(unsigned thread, const fuzz::program& p, const fuzz::layout& l, fuzz::mutant m,
+                      std::uint64_t number, const std::string& name) {
         {
             const std::lock_guard<std::mutex> guard(watch_mutex_);
             running_[thread] = {true, number, name, clock_type::now()};
@@ -268,20 +308,23 @@ private:
         fuzz::verdict v = runners_[thread]->run(p, l, m);
         const std::lock_guard<std::mutex> guard(watch_mutex_);
         running_[thread].there = false;
-        if (const double seconds = seconds_since(running_[thread].begun); arguments_.slow_seconds != 0 && seconds > arguments_.slow_seconds) {
+        if (const double seconds = seconds_since(running_[thread].begun);
+            arguments_.slow_seconds != 0 && seconds > arguments_.slow_seconds) {
             std::printf("%s: %s took %.3f s\n", name_.c_str(), name.c_str(), seconds);
         }
         return v;
     }
 
-    /// One of the threads: takes batch after batch, whose programs share an engine and so run in the order of their numbers.
+    /// One of the threads: takes batch after batch, whose programs share an engine and so run in the order of their
+    /// numbers.
     void run_batches(unsigned thread, fuzz::mutant m) {
         const std::uint64_t end = arguments_.programs != 0 ? arguments_.first + arguments_.programs : ~std::uint64_t{0};
         try {
             while (!is_over()) {
                 const std::uint64_t batch = next_batch_++ * arguments_.batch;
                 if (batch >= end) return;
-                for (std::uint64_t number = std::max(batch, arguments_.first); number < std::min(batch + arguments_.batch, end); ++number) {
+                for (std::uint64_t number = std::max(batch, arguments_.first);
+                     number < std::min(batch + arguments_.batch, end); ++number) {
                     if (is_over()) return;
                     fuzz::layout l;
                     const fuzz::program p = draw_number(arguments_, number, l);
@@ -327,28 +370,33 @@ private:
         }
     }
 
-    std::string name_of(std::uint64_t number) const { return "program " + std::to_string(number) + " (" + profile_of(arguments_, number) + ")"; }
+    std::string name_of(std::uint64_t number) const {
+        return "program " + std::to_string(number) + " (" + profile_of(arguments_, number) + ")";
+    }
 
     /// `hangs`: the engine does, so this does not return.
     void tell_how_to_repeat(std::uint64_t number, bool hangs) const {
-        const std::string repeat = name_ + " --seed " + std::to_string(arguments_.seed) + " --profile " + arguments_.profile + " --batch " +
-                                   std::to_string(arguments_.batch) + " --most-grids " + std::to_string(most_grids_of(arguments_)) +
-                                   (arguments_.most_workers != 0 ? " --most-workers " + std::to_string(arguments_.most_workers) : "") +
-                                   (arguments_.mutant != "none" ? " --mutant " + arguments_.mutant : "");
+        const std::string repeat =
+            name_ + " --seed " + std::to_string(arguments_.seed) + " --profile " + arguments_.profile + " --batch " +
+            std::to_string(arguments_.batch) + " --most-grids " + std::to_string(most_grids_of(arguments_)) +
+            (arguments_.most_workers != 0 ? " --most-workers " + std::to_string(arguments_.most_workers) : "") +
+            (arguments_.mutant != "none" ? " --mutant " + arguments_.mutant : "");
         const std::uint64_t first_of_batch = number / arguments_.batch * arguments_.batch;
         std::printf("repeat: %s --first %llu --programs 1\n", repeat.c_str(), static_cast<unsigned long long>(number));
         std::fflush(stdout);
         if (arguments_.no_shrink) return;
         fuzz::layout l;
         const fuzz::program p = draw_number(arguments_, number, l);
-        const std::string file = arguments_.folder + "/" + name_ + "-" + std::to_string(arguments_.seed) + "-" + std::to_string(number) + ".program";
+        const std::string file = arguments_.folder + "/" + name_ + "-" + std::to_string(arguments_.seed) + "-" +
+                                 std::to_string(number) + ".program";
         if (hangs) {
             std::ofstream(file) << text_of(p);
             become_shrinker(file);
         }
         if (!shrink(arguments_, p, file)) {
-            std::printf("alone it is right: it takes the programs before it; repeat: %s --first %llu --programs %llu\n", repeat.c_str(),
-                        static_cast<unsigned long long>(first_of_batch), static_cast<unsigned long long>(number - first_of_batch + 1));
+            std::printf("alone it is right: it takes the programs before it; repeat: %s --first %llu --programs %llu\n",
+                        repeat.c_str(), static_cast<unsigned long long>(first_of_batch),
+                        static_cast<unsigned long long>(number - first_of_batch + 1));
             std::fflush(stdout);
         }
     }
@@ -356,8 +404,8 @@ private:
     /// As long as this process lives, what hangs on a GPU keeps others from it.
     [[noreturn]] void become_shrinker(const std::string& file) const {
         const std::string path = own_path(), seconds = std::to_string(arguments_.program_seconds);
-        execl(path.c_str(), path.c_str(), "--program", file.c_str(), "--shrink", "--mutant", arguments_.mutant.c_str(), "--program-seconds",
-              seconds.c_str(), static_cast<char*>(nullptr));
+        execl(path.c_str(), path.c_str(), "--program", file.c_str(), "--shrink", "--mutant", arguments_.mutant.c_str(),
+              "--program-seconds", seconds.c_str(), static_cast<char*>(nullptr));
         _exit(1);
     }
 
@@ -368,7 +416,8 @@ private:
             std::unique_lock<std::mutex> lock(watch_mutex_);
             for (const running& r : running_) {
                 if (!r.there || seconds_since(r.begun) < arguments_.program_seconds) continue;
-                std::printf("%s: %s has not ended after %u s\n", name_.c_str(), r.name.c_str(), arguments_.program_seconds);
+                std::printf("%s: %s has not ended after %u s\n", name_.c_str(), r.name.c_str(),
+                            arguments_.program_seconds);
                 std::fflush(stdout);
                 const std::uint64_t number = r.number;
                 lock.unlock();
@@ -380,13 +429,15 @@ private:
 
     void print_sum(const char* so_far) const {
         const double seconds = seconds_since(begin_);
-        std::printf("%s%s: seed %llu, profile %s: %llu programs, %llu grids, %llu blocks in %.1f s (%.0f programs/s, %.0f grids/s), "
-                    "%llu out of resources as they may be, %llu failures\n",
-                    name_.c_str(), so_far, static_cast<unsigned long long>(arguments_.seed), arguments_.profile.c_str(),
-                    static_cast<unsigned long long>(programs_), static_cast<unsigned long long>(grids_),
-                    static_cast<unsigned long long>(blocks_), seconds, static_cast<double>(programs_) / seconds,
-                    static_cast<double>(grids_) / seconds, static_cast<unsigned long long>(out_of_resources_),
-                    static_cast<unsigned long long>(failed_.size()));
+        std::printf(
+            "%s%s: seed %llu, profile %s: %llu programs, %llu grids, %llu blocks in %.1f s (%.0f programs/s, %.0f "
+            "grids/s), "
+            "%llu out of resources as they may be, %llu failures\n",
+            name_.c_str(), so_far, static_cast<unsigned long long>(arguments_.seed), arguments_.profile.c_str(),
+            static_cast<unsigned long long>(programs_), static_cast<unsigned long long>(grids_),
+            static_cast<unsigned long long>(blocks_), seconds, static_cast<double>(programs_) / seconds,
+            static_cast<double>(grids_) / seconds, static_cast<unsigned long long>(out_of_resources_),
+            static_cast<unsigned long long>(failed_.size()));
         std::fflush(stdout);
     }
 
@@ -401,7 +452,7 @@ private:
     const arguments& arguments_;
     std::vector<std::unique_ptr<fuzz::runner>> runners_;  // one for each thread
     std::mutex watch_mutex_;
-    std::vector<running> running_;                        // likewise; under that lock
+    std::vector<running> running_;  // likewise; under that lock
     fuzz::engine_traits engine_;
     std::string name_;
 
@@ -430,15 +481,22 @@ int list() {
 
 int main(int argc, char** argv) {
     arguments a;
-    CLI::App app("Runs random programs on the " + fuzz::runner::traits().name + " engine and checks the contract (docs/random-programs.md).");
+    CLI::App app("Runs random programs on the " + fuzz::runner::traits().name +
+                 " engine and checks the contract (docs/random-programs.md).");
     app.add_option("--seed", a.seed, "of the programs")->capture_default_str();
     app.add_option("--first", a.first, "number of the first program")->capture_default_str();
     app.add_option("--programs", a.programs, "how many; 0: until the seconds are over");
     app.add_option("--seconds", a.seconds, "how long; 0: until the programs are done");
     app.add_option("--profile", a.profile, "what is drawn, or all: in turns, a batch each")->capture_default_str();
-    app.add_option("--batch", a.batch, "programs that share an engine")->capture_default_str()->check(CLI::PositiveNumber);
-    app.add_option("--most-grids", a.most_grids, "of a program, about")->capture_default_str()->check(CLI::PositiveNumber);
-    app.add_option("--scale", a.scale, "makes programs larger or smaller")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--batch", a.batch, "programs that share an engine")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    app.add_option("--most-grids", a.most_grids, "of a program, about")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
+    app.add_option("--scale", a.scale, "makes programs larger or smaller")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
     app.add_option("--mutant", a.mutant, "a break that has to be found")->capture_default_str();
     app.add_flag("--every-mutant", a.every_mutant, "whether every mutant is found among --programs programs");
     app.add_option("--program", a.file, "run the program in this file");
@@ -446,13 +504,15 @@ int main(int argc, char** argv) {
     app.add_option("--threads", a.threads, "each with an engine of its own, that run batches of programs")
         ->capture_default_str()
         ->check(CLI::Range(1u, fuzz::most_programs));
-    app.add_option("--most-workers", a.most_workers, "worker blocks of an engine at most; 0: as many as are drawn, or all. With few, those of several\n"
-                                                     "threads run beside each other");
+    app.add_option("--most-workers", a.most_workers,
+                   "worker blocks of an engine at most; 0: as many as are drawn, or all. With few, those of several\n"
+                   "threads run beside each other");
     app.add_option("--folder", a.folder, "where shrunk programs are put")->capture_default_str();
     app.add_option("--program-seconds", a.program_seconds, "what a program may take")->capture_default_str();
     app.add_option("--failures", a.most_failures, "stop after so many")->capture_default_str();
     app.add_option("--slow", a.slow_seconds, "name programs that run for longer than so many seconds; 0: none");
-    app.add_flag("--shrink", a.shrink, "make the program of --program small, by running it in processes of their own")->needs("--program");
+    app.add_flag("--shrink", a.shrink, "make the program of --program small, by running it in processes of their own")
+        ->needs("--program");
     app.add_flag("--no-shrink", a.no_shrink, "do not make failing programs small");
     app.add_flag("--quiet", a.quiet, "no lines on the way");
     app.add_flag("--print", a.print, "print the first program instead of running any");

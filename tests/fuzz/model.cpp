@@ -18,7 +18,8 @@ public:
     planner(const program& p, const engine_traits& engine, std::uint32_t most_slots)
         : settings_(p.settings), engine_(engine), most_slots_(most_slots) {
         widest_ = std::min(engine.widest, 512u);
-        if (engine.bounds_workers && settings_.block_threads != 0) widest_ = std::min(engine.widest, settings_.block_threads);
+        if (engine.bounds_workers && settings_.block_threads != 0)
+            widest_ = std::min(engine.widest, settings_.block_threads);
         result_.widest = widest_;
         result_.nodes.resize(1);
         add(p.root, 0, 0, 1);
@@ -31,12 +32,13 @@ public:
 private:
     // A step that launches, until its children's sizes are known.
     struct launching {
-        std::uint32_t step;            // index among all
+        std::uint32_t step;  // index among all
         const step_plan* plan;
         bool is_then;
         bool refused;
-        std::vector<std::uint32_t> after;  // launching steps of the block that have to be complete: indices into the list of them
-        bool after_all = false;            // a continuation that is ordered after what was given before
+        std::vector<std::uint32_t>
+            after;               // launching steps of the block that have to be complete: indices into the list of them
+        bool after_all = false;  // a continuation that is ordered after what was given before
         std::uint32_t first_child;
         std::uint32_t children;
         std::uint32_t each;
@@ -84,7 +86,8 @@ private:
     }
 
     /// The children of a step become nodes next to each other.
-    std::uint32_t make_children(const step_plan& plan, std::uint32_t count, std::uint32_t parent, const step& s, std::uint32_t step_index) {
+    std::uint32_t make_children(const step_plan& plan, std::uint32_t count, std::uint32_t parent, const step& s,
+                                std::uint32_t step_index) {
         const auto first = static_cast<std::uint32_t>(result_.nodes.size());
         result_.nodes.resize(first + count);
         for (std::uint32_t i = 0; i < count; ++i) {
@@ -101,7 +104,8 @@ private:
     }
 
     void add(const grid_plan& g, std::uint32_t index, unsigned depth, std::uint64_t multiplicity) {
-        if (depth > 0xfffff || multiplicity > most_slots_ || result_.nodes.size() > most_slots_) throw too_large("too many grids");
+        if (depth > 0xfffff || multiplicity > most_slots_ || result_.nodes.size() > most_slots_)
+            throw too_large("too many grids");
         if (index == 0) {
             set_shape(result_.nodes[0], g);
             result_.nodes[0].from_block = all;
@@ -169,21 +173,26 @@ private:
                     s.prepared = !direct && plan.prepared != 0 && s.who != all ? 1 : 0;
                     if (s.prepared != 0 && s.where == all) barrier();
                     const bool one_kind = is_then || in_stream;
-                    l.children = one_kind ? 1 : static_cast<std::uint32_t>(std::min<std::size_t>(plan.children.size(), s.items));
+                    l.children =
+                        one_kind ? 1 : static_cast<std::uint32_t>(std::min<std::size_t>(plan.children.size(), s.items));
                     l.each = (s.items + l.children - 1) / l.children;
                     s.items = l.each * l.children;
                     l.launching_blocks = s.where == all ? blocks : 1;
                     s.variants = l.children;
                     l.first_child = make_children(plan, l.children, index, s, step_index);
                     s.child = l.first_child;
-                    if (std::uint64_t{l.each} * l.launching_blocks * multiplicity > most_slots_) throw too_large("too many grids");
-                    s.expected = static_cast<std::uint32_t>(l.refused ? status::nesting_depth_exceeded : status::success);
+                    if (std::uint64_t{l.each} * l.launching_blocks * multiplicity > most_slots_)
+                        throw too_large("too many grids");
+                    s.expected =
+                        static_cast<std::uint32_t>(l.refused ? status::nesting_depth_exceeded : status::success);
                     const auto number = static_cast<std::uint32_t>(launches.size());
                     if (is_then) {
-                        const bool by_one_thread = (s.who != all || (!moldable && live == 1)) && (s.where != all || blocks == 1);
+                        const bool by_one_thread =
+                            (s.who != all || (!moldable && live == 1)) && (s.where != all || blocks == 1);
                         const std::uint32_t who = s.who == all ? low : s.who, where = s.where == all ? 0 : s.where;
                         if (!by_one_thread) ordered = false;
-                        if (any_then && (where != then_where || (who != then_who && !barrier_since_then))) ordered = false;
+                        if (any_then && (where != then_where || (who != then_who && !barrier_since_then)))
+                            ordered = false;
                         any_then = true;
                         barrier_since_then = false;
                         then_who = who;
@@ -198,7 +207,8 @@ private:
                 }
                 case action::wait:
                     if (!engine_.has_wait) continue;
-                    s.expected = static_cast<std::uint32_t>(depth < settings_.sync_depth ? status::success : status::sync_depth_exceeded);
+                    s.expected = static_cast<std::uint32_t>(depth < settings_.sync_depth ? status::success
+                                                                                         : status::sync_depth_exceeded);
                     if (depth < settings_.sync_depth) barrier();
                     break;
                 case action::sync:
@@ -240,7 +250,8 @@ private:
                     }
                     if (s.which == refusal::scratch_memory && s.who == all) s.who = low;
                     // The order in which rules are looked at: C8 of the contract.
-                    const bool too_deep = refused_operation(s.which) == operation::launch && depth + 1 > settings_.nesting_depth;
+                    const bool too_deep =
+                        refused_operation(s.which) == operation::launch && depth + 1 > settings_.nesting_depth;
                     status why = refused_status(s.which);
                     if (too_deep && why != status::invalid_pointer) why = status::nesting_depth_exceeded;
                     s.expected = static_cast<std::uint32_t>(why);
@@ -260,7 +271,8 @@ private:
                         recorded[event] = frontier[stream];
                     } else {
                         for (const std::uint32_t l : recorded[event]) {
-                            if (std::find(frontier[stream].begin(), frontier[stream].end(), l) == frontier[stream].end()) {
+                            if (std::find(frontier[stream].begin(), frontier[stream].end(), l) ==
+                                frontier[stream].end()) {
                                 frontier[stream].push_back(l);
                             }
                         }
@@ -316,7 +328,8 @@ private:
                 const bool launches_one = o == operation::launch || o == operation::then;
                 const std::uint64_t count = calling_blocks * (s.which == refusal::shared_memory ? 1 : s.items);
                 fail(o, static_cast<status>(s.expected), launches_one ? refused_kernel(s.which) : self.kernel,
-                     o == operation::launch ? depth + 1 : depth, launches_one ? refused_shape(s.which, widest_) : own_shape, count);
+                     o == operation::launch ? depth + 1 : depth,
+                     launches_one ? refused_shape(s.which, widest_) : own_shape, count);
                 (launches_one ? refused.launches : refused.others) += count / multiplicity;
             }
         }
@@ -337,7 +350,8 @@ private:
     }
 
     /// Lays out what comes from a grid, behind its own slots: children, then continuations.
-    void place_children(std::vector<launching>& launches, std::uint32_t index, unsigned depth, std::uint64_t multiplicity) {
+    void place_children(std::vector<launching>& launches, std::uint32_t index, unsigned depth,
+                        std::uint64_t multiplicity) {
         std::uint64_t offset = result_.nodes[index].block_count;
         std::uint64_t first_then = 0;
         for (const bool thens : {false, true}) {
@@ -368,7 +382,8 @@ private:
             node& child = result_.nodes[l.first_child];
             const std::uint32_t stream = result_.steps[l.step].stream;
             if (l.is_then) {
-                need_ranges(l.first_child, {need{0, 0, static_cast<std::uint32_t>(l.after_all ? child.offset : first_then)}});
+                need_ranges(l.first_child,
+                            {need{0, 0, static_cast<std::uint32_t>(l.after_all ? child.offset : first_then)}});
                 child.after_earlier = l.after_all && l.each > 1 ? 1 : 0;
             } else if (stream < own_stream) {
                 std::vector<need> ranges;
@@ -399,8 +414,9 @@ private:
 }  // namespace
 
 const char* name_of(kernel k) {
-    static constexpr const char* names[] = {"bytes_4",  "bytes_8",  "bytes_16",  "bytes_20",  "bytes_28", "bytes_32", "bytes_48",
-                                            "bytes_100", "bytes_200", "state_12", "most_64", "registers", "direct"};
+    static constexpr const char* names[] = {"bytes_4",  "bytes_8",   "bytes_16",  "bytes_20",  "bytes_28",
+                                            "bytes_32", "bytes_48",  "bytes_100", "bytes_200", "state_12",
+                                            "most_64",  "registers", "direct"};
     static_assert(sizeof(names) / sizeof(*names) == kernels);
     return names[static_cast<unsigned>(k)];
 }

@@ -19,23 +19,23 @@ namespace fuzz {
 /// What engines differ in, as far as programs have to know.
 struct engine_traits {
     std::string name;
-    unsigned widest = 512;            // block
+    unsigned widest = 512;  // block
     bool has_wait = true;
-    bool bounds_workers = false;      // blocks are as wide as block_threads at most
-    bool bounds_pending = false;      // limits::pending_launches is one
+    bool bounds_workers = false;  // blocks are as wide as block_threads at most
+    bool bounds_pending = false;  // limits::pending_launches is one
     bool may_run_out_of_memory = false;
     std::uint64_t most_grids = ~std::uint64_t{0};
     unsigned most_depth = 1u << 20;
-    unsigned batch = 64;              // programs that share an engine, where nothing else is asked for
-    unsigned schedules = 1;           // of the host engine
-    unsigned most_shared = 40 * 1024; // bytes that a block may have on any such engine
+    unsigned batch = 64;               // programs that share an engine, where nothing else is asked for
+    unsigned schedules = 1;            // of the host engine
+    unsigned most_shared = 40 * 1024;  // bytes that a block may have on any such engine
 };
 
 const char* name_of(kernel k);
 unsigned most_threads_of(kernel k);
 
-/// Failed calls that are alike: call, status, kernel, depth, shape as text. Where a moldable grid calls something else than `launch` or
-/// `then`, its shape may be told as it was asked for or as it is.
+/// Failed calls that are alike: call, status, kernel, depth, shape as text. Where a moldable grid calls something else
+/// than `launch` or `then`, its shape may be told as it was asked for or as it is.
 inline constexpr const char* any_width = "<<<of a moldable grid>>>";
 using failure_key = std::tuple<int, int, std::string, unsigned, std::string>;
 
@@ -61,7 +61,7 @@ struct layout {
     std::vector<need> needs;
     std::vector<refused_calls> refused;  // by node
     std::uint32_t slots = 0;
-    std::uint32_t widest = 0;            // block that can run
+    std::uint32_t widest = 0;  // block that can run
     expectation expected;
 };
 
@@ -70,8 +70,9 @@ struct too_large : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// Lays a program out. What cannot be (a thread that has returned launches, a shape wider than the engine's blocks) becomes something
-/// close to it that can, so that every plan is a program: a random one, and one of which something was taken away.
+/// Lays a program out. What cannot be (a thread that has returned launches, a shape wider than the engine's blocks)
+/// becomes something close to it that can, so that every plan is a program: a random one, and one of which something
+/// was taken away.
 layout lay_out(const program& p, const engine_traits& engine, std::uint32_t most_slots);
 
 dynpar::shape shape_of(const node& n);

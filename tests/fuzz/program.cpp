@@ -22,9 +22,9 @@ void write(std::ostream& out, const grid_plan& g) {
     for (const std::uint32_t n : g.threads) out << ' ' << n;
     out << ' ' << g.moldable << ' ' << g.writer << ' ' << g.steps.size() << '\n';
     for (const step_plan& s : g.steps) {
-        out << "step " << static_cast<unsigned>(s.what) << ' ' << s.who << ' ' << s.where << ' ' << s.items << ' ' << s.stream << ' '
-            << s.event << ' ' << s.low << ' ' << s.high << ' ' << s.words << ' ' << static_cast<unsigned>(s.which) << ' ' << s.prepared
-            << ' ' << s.children.size() << '\n';
+        out << "step " << static_cast<unsigned>(s.what) << ' ' << s.who << ' ' << s.where << ' ' << s.items << ' '
+            << s.stream << ' ' << s.event << ' ' << s.low << ' ' << s.high << ' ' << s.words << ' '
+            << static_cast<unsigned>(s.which) << ' ' << s.prepared << ' ' << s.children.size() << '\n';
         for (const grid_plan& child : s.children) write(out, child);
     }
 }
@@ -35,7 +35,8 @@ public:
 
     void word(const char* expected) {
         std::string found;
-        if (!(in_ >> found) || found != expected) throw std::runtime_error(std::string("no random program: \"") + expected + "\" is missing");
+        if (!(in_ >> found) || found != expected)
+            throw std::runtime_error(std::string("no random program: \"") + expected + "\" is missing");
     }
     template <class T>
     void number(T& value) {
@@ -45,7 +46,8 @@ public:
     T choice() {
         unsigned value = 0;
         number(value);
-        if (value >= static_cast<unsigned>(T::count)) throw std::runtime_error("no random program: a number is out of range");
+        if (value >= static_cast<unsigned>(T::count))
+            throw std::runtime_error("no random program: a number is out of range");
         return static_cast<T>(value);
     }
     std::size_t size() {
@@ -66,7 +68,8 @@ public:
         for (step_plan& s : g.steps) {
             word("step");
             s.what = choice<action>();
-            for (std::uint32_t* n : {&s.who, &s.where, &s.items, &s.stream, &s.event, &s.low, &s.high, &s.words}) number(*n);
+            for (std::uint32_t* n : {&s.who, &s.where, &s.items, &s.stream, &s.event, &s.low, &s.high, &s.words})
+                number(*n);
             s.which = choice<refusal>();
             number(s.prepared);
             s.children.resize(size());
@@ -102,8 +105,8 @@ program read(std::istream& in) {
     from.word("engine");
     engine_settings& s = p.settings;
     from.number(s.memory_bytes);
-    for (std::uint32_t* n : {&s.worker_blocks, &s.block_threads, &s.moldable_threads, &s.shared_bytes, &s.sync_depth, &s.nesting_depth,
-                             &s.pending_launches, &s.traced, &s.schedule, &s.schedule_seed})
+    for (std::uint32_t* n : {&s.worker_blocks, &s.block_threads, &s.moldable_threads, &s.shared_bytes, &s.sync_depth,
+                             &s.nesting_depth, &s.pending_launches, &s.traced, &s.schedule, &s.schedule_seed})
         from.number(*n);
     p.root = from.grid();
     return p;

@@ -1,4 +1,5 @@
-// A random program as the host draws, writes down, shrinks and reads it: a tree of grids, and the settings of the engine that runs it.
+// A random program as the host draws, writes down, shrinks and reads it: a tree of grids, and the settings of the
+// engine that runs it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct grid_plan {
     std::uint32_t blocks[3] = {1, 1, 1};
     std::uint32_t threads[3] = {1, 1, 1};
     std::uint32_t moldable = 0;
-    std::uint32_t writer = 0;        // modulo the threads that are left at the end
+    std::uint32_t writer = 0;  // modulo the threads that are left at the end
     std::vector<step_plan> steps;
 
     std::uint64_t block_count() const { return std::uint64_t{blocks[0]} * blocks[1] * blocks[2]; }
@@ -48,10 +49,10 @@ struct engine_settings {
     std::uint32_t moldable_threads = 32;
     std::uint32_t shared_bytes = 16 * 1024;
     std::uint32_t sync_depth = 4;
-    std::uint32_t nesting_depth = all;     // all: no limit
-    std::uint32_t pending_launches = 0;    // 0: no limit
+    std::uint32_t nesting_depth = all;   // all: no limit
+    std::uint32_t pending_launches = 0;  // 0: no limit
     std::uint32_t traced = 0;
-    std::uint32_t schedule = 0;            // of the host engine, by number
+    std::uint32_t schedule = 0;  // of the host engine, by number
     std::uint32_t schedule_seed = 0;
 
     friend bool operator==(const engine_settings& a, const engine_settings& b);

@@ -14,14 +14,28 @@ namespace fuzz {
 namespace {
 
 const char* name_of(mistake m) {
-    static constexpr const char* names[] = {
-        "a grid that is not in the program", "C10: an argument's bytes", "C10: the kernel object's bytes",
-        "C2: a child does not see what was written before its launch", "position in grid or block", "C9: depth", "width of a block",
-        "C3/C4/C5: a grid begins before another has written its value", "C3/C4/C5: a grid begins before another's threads have ended",
-        "C6: status of wait()", "C6: after wait() a child has not written its value", "C6: after wait() a child's threads have not ended",
-        "status of a launch", "C8/C11: status of a refused call", "shared() is null", "shared memory", "a live value of a thread",
-        "scratch() is null", "C12: where scratch memory is", "C12: contents of scratch memory", "C12: a child's result in scratch memory",
-        "status of a stream's or an event's call"};
+    static constexpr const char* names[] = {"a grid that is not in the program",
+                                            "C10: an argument's bytes",
+                                            "C10: the kernel object's bytes",
+                                            "C2: a child does not see what was written before its launch",
+                                            "position in grid or block",
+                                            "C9: depth",
+                                            "width of a block",
+                                            "C3/C4/C5: a grid begins before another has written its value",
+                                            "C3/C4/C5: a grid begins before another's threads have ended",
+                                            "C6: status of wait()",
+                                            "C6: after wait() a child has not written its value",
+                                            "C6: after wait() a child's threads have not ended",
+                                            "status of a launch",
+                                            "C8/C11: status of a refused call",
+                                            "shared() is null",
+                                            "shared memory",
+                                            "a live value of a thread",
+                                            "scratch() is null",
+                                            "C12: where scratch memory is",
+                                            "C12: contents of scratch memory",
+                                            "C12: a child's result in scratch memory",
+                                            "status of a stream's or an event's call"};
     static_assert(sizeof(names) / sizeof(*names) == mistakes);
     return names[static_cast<unsigned>(m)];
 }
@@ -81,7 +95,8 @@ public:
         try {
             use_engine(p.settings);
             v = judge(p, l, run_once(p, l, m));
-            if (v.out_of_resources && v.right && (p.settings.pending_launches == 0 || p.settings.pending_launches > 16)) {
+            if (v.out_of_resources && v.right &&
+                (p.settings.pending_launches == 0 || p.settings.pending_launches > 16)) {
                 // The next run on the same engine has to be right.
                 const program next = small_program(p.settings);
                 const layout small = lay_out(next, traits(), 1000);
@@ -125,35 +140,40 @@ private:
         return p;
     }
 
-    /// Where an array with so many elements for each of this program's slots would begin if it had some for those of all programs.
+    /// Where an array with so many elements for each of this program's slots would begin if it had some for those of
+    /// all programs.
     template <class T>
     T* by_slot(T* elements, std::uint32_t of_each = 1) const {
-        return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(elements) - std::uintptr_t{first_} * of_each * sizeof(T));
+        return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(elements) -
+                                    std::uintptr_t{first_} * of_each * sizeof(T));
     }
 
     /// The step or node that a mutant changes.
     static std::uint32_t target_of(const program& p, const layout& l, mutant m) {
         std::vector<std::uint32_t> candidates;
-        const bool of_node = m == mutant::depth_off_by_one || m == mutant::block_run_twice || m == mutant::block_dropped ||
-                             m == mutant::thread_dropped;
+        const bool of_node = m == mutant::depth_off_by_one || m == mutant::block_run_twice ||
+                             m == mutant::block_dropped || m == mutant::thread_dropped;
         if (of_node) return mix(p.salt, 1) % static_cast<std::uint32_t>(l.nodes.size());
         for (std::uint32_t i = 0; i < l.steps.size(); ++i) {
             const step& s = l.steps[i];
             const bool launches = s.what == action::launch && s.expected == 0;
             const auto child_has_pattern = [&] {
                 const kernel k = l.nodes[s.child].kernel;
-                return k == kernel::bytes_8 || k == kernel::bytes_16 || k == kernel::registers || k == kernel::bytes_200;
+                return k == kernel::bytes_8 || k == kernel::bytes_16 || k == kernel::registers ||
+                       k == kernel::bytes_200;
             };
             const auto followed_by_like = [&] {
-                return i + 1 < l.steps.size() && l.steps[i + 1].what == s.what && l.nodes[l.steps[i + 1].child].needs != 0 &&
-                       l.steps[i + 1].where == s.where && l.steps[i + 1].who == s.who && l.steps[i + 1].items == s.items &&
-                       same_node(l, i, i + 1);
+                return i + 1 < l.steps.size() && l.steps[i + 1].what == s.what &&
+                       l.nodes[l.steps[i + 1].child].needs != 0 && l.steps[i + 1].where == s.where &&
+                       l.steps[i + 1].who == s.who && l.steps[i + 1].items == s.items && same_node(l, i, i + 1);
             };
             bool fits = false;
             switch (m) {
                 case mutant::dropped_launch:
                 case mutant::launch_twice:
-                case mutant::child_reads_before_write: fits = launches && (m != mutant::child_reads_before_write || s.prepared == 0); break;
+                case mutant::child_reads_before_write:
+                    fits = launches && (m != mutant::child_reads_before_write || s.prepared == 0);
+                    break;
                 case mutant::lost_stream_order: fits = launches && s.stream < own_stream; break;
                 case mutant::early_continuation: fits = s.what == action::then; break;
                 case mutant::continuations_swapped: fits = s.what == action::then && followed_by_like(); break;
@@ -162,7 +182,9 @@ private:
                 case mutant::wait_skipped: fits = s.what == action::wait && s.expected == 0; break;
                 case mutant::barrier_skipped:
                 case mutant::shared_calls_overlap: fits = s.what == action::exchange; break;
-                case mutant::refusal_not_told: fits = s.what == action::refuse && s.which != refusal::shared_memory; break;
+                case mutant::refusal_not_told:
+                    fits = s.what == action::refuse && s.which != refusal::shared_memory;
+                    break;
                 default: break;
             }
             if (fits) candidates.push_back(i);
@@ -200,7 +222,8 @@ private:
         image_.resize(sizeof(context) + node_bytes + step_bytes + need_bytes);
         unsigned char* const there = program_.get(*engine_, image_.size());
         if (there != told_) {
-            static_cast<void>(engine_->run(take_program{}, dynpar::shape(1, 1), number_, reinterpret_cast<const context*>(there)));
+            static_cast<void>(
+                engine_->run(take_program{}, dynpar::shape(1, 1), number_, reinterpret_cast<const context*>(there)));
             told_ = there;
         }
         unsigned char* const results = results_.get(*engine_, sizeof(mistake_log) + l.slots * sizeof(std::uint32_t));
@@ -230,7 +253,8 @@ private:
         std::memcpy(image_.data(), &c, sizeof(context));
         std::memcpy(image_.data() + sizeof(context), l.nodes.data(), node_bytes);
         if (step_bytes != 0) std::memcpy(image_.data() + sizeof(context) + node_bytes, l.steps.data(), step_bytes);
-        if (need_bytes != 0) std::memcpy(image_.data() + sizeof(context) + node_bytes + step_bytes, l.needs.data(), need_bytes);
+        if (need_bytes != 0)
+            std::memcpy(image_.data() + sizeof(context) + node_bytes + step_bytes, l.needs.data(), need_bytes);
         copy_in(there, image_.data(), image_.size());
         clear(results, sizeof(mistake_log) + l.slots * sizeof(std::uint32_t));
         finish_copies();
@@ -267,8 +291,9 @@ private:
             for (std::uint32_t d = 0; d < std::min(log.used, mistake_log::room); ++d) {
                 const mistake_detail& detail = log.details[d];
                 if (detail.what != i) continue;
-                wrong << "    grid class " << detail.node << ", base " << detail.base << ", block " << detail.block << ", thread "
-                      << detail.thread << ": found " << detail.found << ", expected " << detail.expected << '\n';
+                wrong << "    grid class " << detail.node << ", base " << detail.base << ", block " << detail.block
+                      << ", thread " << detail.thread << ": found " << detail.found << ", expected " << detail.expected
+                      << '\n';
                 break;
             }
         }
@@ -294,8 +319,8 @@ private:
         }
     }
 
-    /// Whether launches may have been lost, and the report says that some were. Of the calls that have to fail only those of scratch() fail for
-    /// want of memory, and a run that has ended early has made fewer of these.
+    /// Whether launches may have been lost, and the report says that some were. Of the calls that have to fail only
+    /// those of scratch() fail for want of memory, and a run that has ended early has made fewer of these.
     static bool is_out_of_resources(const program& p, const layout& l, const dynpar::report& report) {
         std::uint64_t scratch = 0, expected_scratch = 0;
         for (const dynpar::failure& f : report.failures) {
@@ -325,14 +350,16 @@ private:
         }
         if (never + other != 0) {
             wrong << "  C1: " << never << " of " << l.slots << " blocks never ran, " << other
-                  << " not exactly once; the first of them: slot " << first << ", count " << found << " instead of " << one_run << '\n';
+                  << " not exactly once; the first of them: slot " << first << ", count " << found << " instead of "
+                  << one_run << '\n';
         }
     }
 
-    /// Calls f(node, base, parent's base, block by which ranges go on) for every grid, and goes on below it if that says so.
+    /// Calls f(node, base, parent's base, block by which ranges go on) for every grid, and goes on below it if that
+    /// says so.
     template <class F>
-    static void for_each_grid(const layout& l, const F& f, std::uint32_t index = 0, std::uint32_t base = 0, std::uint32_t parent = 0,
-                              std::uint32_t block = 0) {
+    static void for_each_grid(const layout& l, const F& f, std::uint32_t index = 0, std::uint32_t base = 0,
+                              std::uint32_t parent = 0, std::uint32_t block = 0) {
         const node& n = l.nodes[index];
         if (!f(index, base, parent, block)) return;
         for (std::uint32_t i = n.first_step; i < n.first_step + n.steps; ++i) {
@@ -342,17 +369,20 @@ private:
             for (std::uint32_t b = 0; b < launching; ++b) {
                 for (std::uint32_t j = 0; j < s.items; ++j) {
                     const node& child = l.nodes[s.child + j % s.variants];
-                    for_each_grid(l, f, s.child + j % s.variants, base + child.offset + (b * child.each + j / s.variants) * child.size, base, b);
+                    for_each_grid(l, f, s.child + j % s.variants,
+                                  base + child.offset + (b * child.each + j / s.variants) * child.size, base, b);
                 }
             }
         }
     }
 
     /// A run that has lost launches: what ran did so once, and where the count of what was lost is exact, it is.
-    static void check_losses(const program&, const layout& l, const dynpar::report& report, const std::uint32_t* counts, std::ostream& wrong) {
+    static void check_losses(const program&, const layout& l, const dynpar::report& report, const std::uint32_t* counts,
+                             std::ostream& wrong) {
         std::uint64_t often = 0;
         for (std::uint32_t slot = 0; slot < l.slots; ++slot) often += counts[slot] != 0 && counts[slot] != one_run;
-        if (often != 0) wrong << "  C7: " << often << " blocks ran in part or more than once in a run that lost launches\n";
+        if (often != 0)
+            wrong << "  C7: " << often << " blocks ran in part or more than once in a run that lost launches\n";
         if (report.failed_calls == 0) wrong << "  C7: nothing is said to have failed\n";
         if (!traits().bounds_pending) return;
         std::uint64_t ran = 0, lost = 0, others = 0, parts = 0;
@@ -371,9 +401,11 @@ private:
         });
         if (parts != 0) wrong << "  C7: of " << parts << " grids only some blocks ran\n";
         if (report.grids != ran) wrong << "  C7: the report says " << report.grids << " grids, and " << ran << " ran\n";
-        if (report.lost_launches != lost) wrong << "  C7: the report says " << report.lost_launches << " lost launches, and it were " << lost << '\n';
+        if (report.lost_launches != lost)
+            wrong << "  C7: the report says " << report.lost_launches << " lost launches, and it were " << lost << '\n';
         if (report.failed_calls != lost + others) {
-            wrong << "  C7: the report says " << report.failed_calls << " failed calls, and it were " << lost + others << '\n';
+            wrong << "  C7: the report says " << report.failed_calls << " failed calls, and it were " << lost + others
+                  << '\n';
         }
     }
 
@@ -388,7 +420,8 @@ private:
         same("lost_launches", report.lost_launches, e.lost);
         same("failed_calls", report.failed_calls, e.failed);
         same("deepest_nesting", report.deepest_nesting, e.deepest);
-        // A block of a moldable grid may look in the report as one of a fixed width: where both failed alike they are one entry.
+        // A block of a moldable grid may look in the report as one of a fixed width: where both failed alike they are
+        // one entry.
         const auto by_any_width = [&](failure_key key) {
             failure_key any = key;
             std::get<4>(any) = any_width;
@@ -397,12 +430,13 @@ private:
         std::map<failure_key, std::uint64_t> found, expected;
         for (const auto& [key, count] : e.failures) expected[by_any_width(key)] += count;
         for (const dynpar::failure& f : report.failures) {
-            found[by_any_width({static_cast<int>(f.operation), static_cast<int>(f.status), f.kernel, f.depth, to_string(f.shape)})] += f.count;
+            found[by_any_width({static_cast<int>(f.operation), static_cast<int>(f.status), f.kernel, f.depth,
+                                to_string(f.shape)})] += f.count;
         }
         const auto describe = [](const failure_key& key, std::uint64_t count) {
-            return std::to_string(count) + " x " + dynpar::to_string(static_cast<dynpar::operation>(std::get<0>(key))) + " " + std::get<2>(key) +
-                   " " + std::get<4>(key) + " at depth " + std::to_string(std::get<3>(key)) + ": " +
-                   dynpar::to_string(static_cast<dynpar::status>(std::get<1>(key)));
+            return std::to_string(count) + " x " + dynpar::to_string(static_cast<dynpar::operation>(std::get<0>(key))) +
+                   " " + std::get<2>(key) + " " + std::get<4>(key) + " at depth " + std::to_string(std::get<3>(key)) +
+                   ": " + dynpar::to_string(static_cast<dynpar::status>(std::get<1>(key)));
         };
         if (report.failures.size() < most_kinds) {
             for (const auto& [key, count] : expected) {
@@ -412,14 +446,15 @@ private:
                 }
             }
             for (const auto& [key, count] : found) {
-                if (expected.find(key) == expected.end()) wrong << "  report: in the list, and has not failed: " << describe(key, count) << '\n';
+                if (expected.find(key) == expected.end())
+                    wrong << "  report: in the list, and has not failed: " << describe(key, count) << '\n';
             }
         }
         const dynpar::trace& t = report.trace;
         if (!t.grids.empty()) same("grids in the trace and not in it", t.grids.size() + t.missing, e.grids + e.lost);
         if (!t.grids.empty() && t.missing == 0) {
-            const auto ran = static_cast<std::uint64_t>(
-                std::count_if(t.grids.begin(), t.grids.end(), [](const dynpar::grid_record& grid) { return grid.ran(); }));
+            const auto ran = static_cast<std::uint64_t>(std::count_if(
+                t.grids.begin(), t.grids.end(), [](const dynpar::grid_record& grid) { return grid.ran(); }));
             same("grids that ran in the trace", ran, e.grids);
         }
     }
@@ -442,7 +477,8 @@ private:
             }
             for (std::uint32_t i = 0; i < n.needs && looked_at < enough; ++i) {
                 const need& range = l.needs[n.first_need + i];
-                if (range.count != 0 && last_end(parent + range.offset + block * range.stride, range.count) >= begin) ++early;
+                if (range.count != 0 && last_end(parent + range.offset + block * range.stride, range.count) >= begin)
+                    ++early;
             }
             if (n.after_earlier != 0 && looked_at < enough) {
                 const std::uint32_t first = parent + n.offset + block * n.each * n.size;
@@ -450,7 +486,9 @@ private:
             }
             return true;
         });
-        if (early != 0) wrong << "  C3/C4/C5: " << early << " grids began before what they come after had ended, by the clock of all\n";
+        if (early != 0)
+            wrong << "  C3/C4/C5: " << early
+                  << " grids began before what they come after had ended, by the clock of all\n";
     }
 
     unsigned number_;

@@ -1,4 +1,5 @@
-// Runs programs on the engine and says whether all went as the contract says. The one part of the tool that device code is in.
+// Runs programs on the engine and says whether all went as the contract says. The one part of the tool that device code
+// is in.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,8 @@ struct verdict {
 /// For one thread. Programs with the same settings, one after another, share an engine.
 class runner {
 public:
-    /// The runners of a process have numbers of their own, below `most_programs`. Null where the engine needs a GPU and there is none.
+    /// The runners of a process have numbers of their own, below `most_programs`. Null where the engine needs a GPU and
+    /// there is none.
     static std::unique_ptr<runner> make(unsigned number);
     static engine_traits traits();
     virtual ~runner() = default;

@@ -37,7 +37,8 @@ public:
     }
 
 private:
-    /// Keeps what `change` makes of the best program, if that still fails. `change` returns false where there is nothing to change.
+    /// Keeps what `change` makes of the best program, if that still fails. `change` returns false where there is
+    /// nothing to change.
     template <class Change>
     bool attempt(const Change& change) {
         if (left_ == 0) return false;
@@ -76,7 +77,8 @@ private:
                     const bool done = attempt([&](program& p) {
                         std::vector<step_plan>& steps = grids_of(p)[i]->steps;
                         const std::size_t last = std::min(first + count, steps.size());
-                        steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(first), steps.begin() + static_cast<std::ptrdiff_t>(last));
+                        steps.erase(steps.begin() + static_cast<std::ptrdiff_t>(first),
+                                    steps.begin() + static_cast<std::ptrdiff_t>(last));
                         return true;
                     });
                     if (done) {
@@ -124,12 +126,14 @@ private:
     bool change_numbers() {
         bool any = false;
         for (std::size_t i = 0; i < grids_of(best_).size() && left_ != 0; ++i) {
-            for (const auto which : {+[](grid_plan& g) { return &g.blocks[2]; }, +[](grid_plan& g) { return &g.blocks[1]; },
-                                     +[](grid_plan& g) { return &g.blocks[0]; }, +[](grid_plan& g) { return &g.threads[2]; },
-                                     +[](grid_plan& g) { return &g.threads[1]; }, +[](grid_plan& g) { return &g.threads[0]; }}) {
+            for (const auto which :
+                 {+[](grid_plan& g) { return &g.blocks[2]; }, +[](grid_plan& g) { return &g.blocks[1]; },
+                  +[](grid_plan& g) { return &g.blocks[0]; }, +[](grid_plan& g) { return &g.threads[2]; },
+                  +[](grid_plan& g) { return &g.threads[1]; }, +[](grid_plan& g) { return &g.threads[0]; }}) {
                 any |= lower(i, which, 1);
             }
-            any |= lower(i, +[](grid_plan& g) { return &g.moldable; }, 0);
+            any |= lower(
+                i, +[](grid_plan& g) { return &g.moldable; }, 0);
             any |= attempt([&](program& p) {
                 grid_plan& g = *grids_of(p)[i];
                 if (g.kernel == kernel::bytes_4 || g.kernel == kernel::direct) return false;

@@ -1,5 +1,5 @@
-// The CUDA runtime of the simulated GPU: as much of it as the library and its tests call. What is put into a stream is done when the host
-// waits for something.
+// The CUDA runtime of the simulated GPU: as much of it as the library and its tests call. What is put into a stream is
+// done when the host waits for something.
 #include <cstdlib>
 #include <deque>
 #include <map>

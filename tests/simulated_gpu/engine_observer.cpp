@@ -1,4 +1,5 @@
-// What the queue engine has in shared memory, for the simulated GPU: whether a run makes progress, and what is printed of one that does not.
+// What the queue engine has in shared memory, for the simulated GPU: whether a run makes progress, and what is printed
+// of one that does not.
 #include <dynpar/dynpar.hpp>
 
 #include <cstdio>
@@ -64,7 +65,8 @@ void print_block(const unsigned char* shared_memory, unsigned) {
         std::fprintf(stderr, " %d/%u", word == 0 ? 0 : seen.left(), seen.width() >> queue::info::width_shift);
     }
     for (const auto* requests : {&control->warp_requests, &control->block_requests}) {
-        std::fprintf(stderr, ", ring: %llu tickets, %d hungry, %llu given", requests->posted, requests->open, requests->donated);
+        std::fprintf(stderr, ", ring: %llu tickets, %d hungry, %llu given", requests->posted, requests->open,
+                     requests->donated);
     }
     std::fprintf(
         stderr,
@@ -72,10 +74,10 @@ void print_block(const unsigned char* shared_memory, unsigned) {
         gang.owner_end - gang.steal_end, gang.spilled, gang.has_candidate, gang.depth, gang.ready, gang.arrived,
         in_arena(engine, gang.own, text), gang.launched, gang.lock);
     std::fprintf(stderr, " ticket %u (%llu)\n", gang.has_request, gang.request);
-    std::fprintf(stderr,
-                 "  share: lock %u, left %d, size %u, read %u, counted %u, returns %x of %u, searching %u, over %u\n",
-                 gang.chunk_lock, gang.chunk_left == 0 ? 0 : queue::open_grid_word(gang.chunk_left).left(), gang.chunk_size,
-                 gang.chunk_read, gang.chunk_is_counted, gang.batch, gang.batch_of, gang.searching, gang.over);
+    std::fprintf(
+        stderr, "  share: lock %u, left %d, size %u, read %u, counted %u, returns %x of %u, searching %u, over %u\n",
+        gang.chunk_lock, gang.chunk_left == 0 ? 0 : queue::open_grid_word(gang.chunk_left).left(), gang.chunk_size,
+        gang.chunk_read, gang.chunk_is_counted, gang.batch, gang.batch_of, gang.searching, gang.over);
 }
 
 void print_warp(const unsigned char* shared_memory, unsigned number) {
@@ -85,11 +87,12 @@ void print_warp(const unsigned char* shared_memory, unsigned number) {
     std::fprintf(
         stderr,
         "    lane tasks %u (spilled %u), wide tasks %u (spilled %u), level %u, waits at depth %d for %s, own %s,",
-        warp.lane_owner_end - warp.lane_steal_end, warp.spilled_lanes, warp.wide_owner_end - warp.wide_steal_end, warp.spilled_wides,
-        warp.level, warp.depth, in_arena(engine, warp.awaited, awaited), in_arena(engine, warp.own, own));
-    std::fprintf(stderr, " deferred %d of %s, ticket %u (%llu), searches %u, free records %d, grids %llu\n",
-                 warp.batch, warp.batch != 0 ? in_arena(engine, warp.batch_of, batch) : "none",
-                 warp.has_request, warp.request, warp.searches, warp.free_nodes, warp.grids);
+        warp.lane_owner_end - warp.lane_steal_end, warp.spilled_lanes, warp.wide_owner_end - warp.wide_steal_end,
+        warp.spilled_wides, warp.level, warp.depth, in_arena(engine, warp.awaited, awaited),
+        in_arena(engine, warp.own, own));
+    std::fprintf(stderr, " deferred %d of %s, ticket %u (%llu), searches %u, free records %d, grids %llu\n", warp.batch,
+                 warp.batch != 0 ? in_arena(engine, warp.batch_of, batch) : "none", warp.has_request, warp.request,
+                 warp.searches, warp.free_nodes, warp.grids);
 }
 
 [[maybe_unused]] const bool is_observed = [] {

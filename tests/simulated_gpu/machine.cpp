@@ -51,8 +51,8 @@ struct random_numbers {
     }
 };
 
-/// Where the lanes of one mask meet. Two buffers in turns: a lane may come to the next meeting before the others have read what came of
-/// this one, and no further.
+/// Where the lanes of one mask meet. Two buffers in turns: a lane may come to the next meeting before the others have
+/// read what came of this one, and no further.
 struct meeting_place {
     unsigned mask = 0;
     unsigned arrived = 0;
@@ -192,8 +192,9 @@ public:
     void sleep(unsigned nanoseconds) {
         if (current == nullptr) return;
         warp& w = *current->of_warp;
-        // As long as the others take for what they do meanwhile on a GPU: all at the same time, and the lanes of a warp as one. Who sleeps
-        // looks at device memory then, which takes there many times as long as most of what is a pass here.
+        // As long as the others take for what they do meanwhile on a GPU: all at the same time, and the lanes of a warp
+        // as one. Who sleeps looks at device memory then, which takes there many times as long as most of what is a
+        // pass here.
         constexpr unsigned looks = 8;
         const unsigned passes =
             looks * nanoseconds / nanoseconds_of_pass * (lanes_ == lane_order::in_step ? 1 : lanes_of_warp);
@@ -448,7 +449,8 @@ private:
         std::abort();
     }
 
-    /// Time goes on by what a thread has done since it was chosen. Where lanes are in step it is the first one's that counts.
+    /// Time goes on by what a thread has done since it was chosen. Where lanes are in step it is the first one's that
+    /// counts.
     bool counts_passes() const { return current != nullptr && (lanes_ != lane_order::in_step || current->lane == 0); }
     void count_passes() {
         if (counts_passes()) clock_ += static_cast<unsigned>(quantum_ - std::min(passes_left, quantum_));
@@ -569,8 +571,8 @@ private:
         if ((ready & (ready - 1)) == 0) {
             lane = static_cast<unsigned>(__builtin_ctz(ready));
         } else if (lanes_ == lane_order::in_step) {
-            // Nearly in step: a lane goes on until it waits for the others. The first one last, as it is mostly the one that writes what all
-            // have read. One that spins may be waiting for another.
+            // Nearly in step: a lane goes on until it waits for the others. The first one last, as it is mostly the one
+            // that writes what all have read. One that spins may be waiting for another.
             constexpr unsigned most_in_a_row = 400;
             const bool again = (ready >> w.lane & 1) != 0 && w.in_a_row < most_in_a_row;
             lane = again ? w.lane : 31 - static_cast<unsigned>(__builtin_clz(ready));

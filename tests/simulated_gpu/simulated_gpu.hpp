@@ -1,9 +1,9 @@
-// A GPU of which this process is all there is: what CUDA C++ has beyond C++, so that g++ compiles device code for the CPU. Comes before
-// every other header (`-include`).
+// A GPU of which this process is all there is: what CUDA C++ has beyond C++, so that g++ compiles device code for the
+// CPU. Comes before every other header (`-include`).
 //
-// Every thread of the device is a fiber. Who goes on is drawn from a seed whenever a thread touches memory in which order matters: at every
-// atomic, every load and store of memory_order.cuh, every barrier. Lanes of a warp are not in step. Memory is sequentially consistent:
-// this finds faults of protocols, not missing fences.
+// Every thread of the device is a fiber. Who goes on is drawn from a seed whenever a thread touches memory in which
+// order matters: at every atomic, every load and store of memory_order.cuh, every barrier. Lanes of a warp are not in
+// step. Memory is sequentially consistent: this finds faults of protocols, not missing fences.
 #pragma once
 
 #include <algorithm>
@@ -178,9 +178,9 @@ cudaError_t launch(void (*kernel)(Parameters...), unsigned blocks, unsigned thre
 enum class lane_order : int { drawn, in_step, free, free_ascending, free_descending };
 enum class warp_order : int { drawn, uniform, starved, priorities };
 
-/// `drawn`, or 0 for a number: drawn from the seed for each grid. At first from the environment: SIMULATED_GPU_SEED, _LANES (in_step, free,
-/// free_ascending, free_descending), _WARPS (uniform, starved, priorities), _SWITCH, _STEPS, _STALLED, _MULTIPROCESSORS, _THREADS, _BLOCKS,
-/// _SHARED_BYTES, _MEMORY_BYTES, _LATE, _ANY_ORDER.
+/// `drawn`, or 0 for a number: drawn from the seed for each grid. At first from the environment: SIMULATED_GPU_SEED,
+/// _LANES (in_step, free, free_ascending, free_descending), _WARPS (uniform, starved, priorities), _SWITCH, _STEPS,
+/// _STALLED, _MULTIPROCESSORS, _THREADS, _BLOCKS, _SHARED_BYTES, _MEMORY_BYTES, _LATE, _ANY_ORDER.
 struct settings {
     unsigned long long seed = 1;
     lane_order lanes = lane_order::drawn;
@@ -212,12 +212,13 @@ observer& the_observer();
 
 // ---- For the CUDA runtime
 
-/// The grid's blocks begin when there is room for them. `when_over` is called by the host thread that lets the device run.
+/// The grid's blocks begin when there is room for them. `when_over` is called by the host thread that lets the device
+/// run.
 void begin_grid(launch_parameters grid, std::function<void()> when_over);
 /// How many blocks a multiprocessor holds; 0 if not even one.
 unsigned blocks_that_fit(unsigned threads, std::size_t shared_bytes);
-/// Lets the device run until `is_over`, or for so many steps if that is not 0. False if it is not over: nothing is left to run, or time
-/// is up.
+/// Lets the device run until `is_over`, or for so many steps if that is not 0. False if it is not over: nothing is left
+/// to run, or time is up.
 bool run_device(const std::function<bool()>& is_over, unsigned long long most_steps = 0);
 /// Why a grid broke, if one did: from then on all that is left can only fail.
 cudaError_t device_error();

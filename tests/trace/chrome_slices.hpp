@@ -37,8 +37,9 @@ inline chrome_slices read_chrome_slices(const dynpar::trace& t) {
     }
     for (auto& [track, slices] : tracks) {
         // A long slice goes before a short one that begins with it.
-        std::sort(slices.begin(), slices.end(),
-                  [](const slice& a, const slice& b) { return a.begin != b.begin ? a.begin < b.begin : a.end > b.end; });
+        std::sort(slices.begin(), slices.end(), [](const slice& a, const slice& b) {
+            return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+        });
         std::vector<slice> open;
         for (const slice& s : slices) {
             while (!open.empty() && open.back().end <= s.begin) open.pop_back();

@@ -1,4 +1,5 @@
-// Traces written, saved, read back, summed up and compared: dynpar::trace, with traces of the host engine and made-up ones.
+// Traces written, saved, read back, summed up and compared: dynpar::trace, with traces of the host engine and made-up
+// ones.
 #include <dynpar/chrome_trace.hpp>
 #include <dynpar/detail/printable.hpp>
 #include <dynpar/dynpar.hpp>
@@ -30,8 +31,8 @@ using dynpar::grid_record;
 using dynpar::trace;
 
 /// A grid that ran: launched, begun and ended one after another.
-grid_record grid(std::uint32_t parent, const char* kernel, std::uint32_t depth, std::uint64_t launched, std::uint64_t begun,
-                 std::uint64_t ended) {
+grid_record grid(std::uint32_t parent, const char* kernel, std::uint32_t depth, std::uint64_t launched,
+                 std::uint64_t begun, std::uint64_t ended) {
     grid_record g;
     g.parent = parent;
     g.kernel = kernel;
@@ -197,10 +198,13 @@ TEST_CASE("saved trace: a file that is none, or contradicts itself, is refused i
     CHECK(error_of("") == "t.dynpar.json: is no JSON (at byte 1); give a file written with the ending .dynpar.json");
     CHECK(error_of(good.substr(0, good.size() / 2)).find("t.dynpar.json: is no JSON (at byte ") == 0);
     CHECK(error_of("[]") == "t.dynpar.json: is no saved trace; give a file written with the ending .dynpar.json");
-    CHECK(error_of("{\"traceEvents\":[]}").find("(this is a trace for Chrome, which cannot be read back)") != std::string::npos);
+    CHECK(error_of("{\"traceEvents\":[]}").find("(this is a trace for Chrome, which cannot be read back)") !=
+          std::string::npos);
     CHECK(error_of(replaced(good, "\"version\": 1", "\"version\": 2")) ==
-          "t.dynpar.json: has version 2 of the format, and this program reads version 1; use the dynpar-trace of the dynpar that wrote it");
-    CHECK(error_of(replaced(good, "\"version\": 1", "\"version\": \"1\"")) == "t.dynpar.json: version: \"1\" is out of range");
+          "t.dynpar.json: has version 2 of the format, and this program reads version 1; use the dynpar-trace of the "
+          "dynpar that wrote it");
+    CHECK(error_of(replaced(good, "\"version\": 1", "\"version\": \"1\"")) ==
+          "t.dynpar.json: version: \"1\" is out of range");
     CHECK(error_of(replaced(good, "\"missing\": 2", "\"missing\": 1e999")) ==
           "t.dynpar.json: holds a number that is out of every range; give a file written with the ending .dynpar.json");
     CHECK(error_of(replaced(good, "\"missing\": 2,", "")) == "t.dynpar.json: missing: is missing");
@@ -210,15 +214,20 @@ TEST_CASE("saved trace: a file that is none, or contradicts itself, is refused i
           "t.dynpar.json: grid 1: kernel: 9 is out of range");
     CHECK(error_of(replaced(good, "[0,null,null,1,0,1,", "[0,null,null,1,0,-1,")) ==
           "t.dynpar.json: grid 1: depth: -1 is out of range");
-    CHECK(error_of(replaced(good, "[0,null,null,1,0,1,", "[0,null,1,0,1,")) == "t.dynpar.json: grid 1: has not 11 fields");
-    CHECK(error_of(replaced(good, "\"success\"", "\"succes\"")) == "t.dynpar.json: grid 0: status: \"succes\" is none of dynpar's");
-    CHECK(error_of(replaced(good, "[[1,1,1,32,1,1,0,0]]", "[[1,1,1,32]]")) == "t.dynpar.json: shapes: holds what has not 8 numbers");
+    CHECK(error_of(replaced(good, "[0,null,null,1,0,1,", "[0,null,1,0,1,")) ==
+          "t.dynpar.json: grid 1: has not 11 fields");
+    CHECK(error_of(replaced(good, "\"success\"", "\"succes\"")) ==
+          "t.dynpar.json: grid 0: status: \"succes\" is none of dynpar's");
+    CHECK(error_of(replaced(good, "[[1,1,1,32,1,1,0,0]]", "[[1,1,1,32]]")) ==
+          "t.dynpar.json: shapes: holds what has not 8 numbers");
 }
 
 TEST_CASE("saved trace: one that nests deep is refused, wherever the brackets stand") {
     const std::string brackets = std::string(300000, '[') + std::string(300000, ']');
     const std::string good = saved(small_trace());
-    const std::string refused = "t.dynpar.json: is no saved trace: it nests deeper than one does; give a file written with the ending .dynpar.json";
+    const std::string refused =
+        "t.dynpar.json: is no saved trace: it nests deeper than one does; give a file written with the ending "
+        ".dynpar.json";
     CHECK(error_of(brackets) == refused);
     CHECK(error_of(std::string(300000, '[')) == refused);
     CHECK(error_of(replaced(good, "\"version\": 1", "\"version\": " + brackets)) == refused);
@@ -234,10 +243,12 @@ TEST_CASE("saved trace: what a message quotes of it is short, and one line") {
     const std::string error = error_of(replaced(good, "\"success\"", "\"" + std::string(1000000, 'a') + "\""));
     CHECK(error.size() < 300);
     CHECK(error.find("...") != std::string::npos);
-    CHECK(error_of(replaced(good, "\"success\"", "\"\x7f\"")) == "t.dynpar.json: grid 0: status: \"\\x7f\" is none of dynpar's");
+    CHECK(error_of(replaced(good, "\"success\"", "\"\x7f\"")) ==
+          "t.dynpar.json: grid 0: status: \"\\x7f\" is none of dynpar's");
     std::istringstream nothing;
     CHECK_THROWS_WITH_AS(dynpar::read_trace(nothing, "two\nlines"),
-                         "two\\x0alines: is no JSON (at byte 1); give a file written with the ending .dynpar.json", dynpar::trace_file_error);
+                         "two\\x0alines: is no JSON (at byte 1); give a file written with the ending .dynpar.json",
+                         dynpar::trace_file_error);
 }
 
 TEST_CASE("saved trace: no kernels for a grid is refused") {
@@ -256,10 +267,11 @@ TEST_CASE("formats: the file's name tells, and a name that tells none is refused
     if (dynpar::has_trace_page()) {
         CHECK(dynpar::format_of("b.html") == dynpar::trace_format::page);
     } else {
-        CHECK_THROWS_WITH_AS(dynpar::format_of("b.html"),
-                             "b.html: this build of dynpar writes no pages: d3 was not found when it was configured; install Debian's "
-                             "libjs-d3 and configure again, or give a name that ends with .json",
-                             dynpar::trace_file_error);
+        CHECK_THROWS_WITH_AS(
+            dynpar::format_of("b.html"),
+            "b.html: this build of dynpar writes no pages: d3 was not found when it was configured; install Debian's "
+            "libjs-d3 and configure again, or give a name that ends with .json",
+            dynpar::trace_file_error);
     }
     for (const char* name : {"", "b", "json", ".json", "b.JSON", "b.json.gz"}) {
         CHECK_THROWS_AS(dynpar::format_of(name), dynpar::trace_file_error);
@@ -277,10 +289,13 @@ TEST_CASE("files: one that cannot be written whole leaves the earlier one as it 
     large.device = std::string(1 << 20, 'x');
     {
         const file_size_limit limit(4096);
-        CHECK_THROWS_WITH_AS(dynpar::write_trace(file, large),
-                             (file + ": cannot be written (File too large); give a file in a folder that exists, may be written to, and has "
-                                     "room").c_str(),
-                             dynpar::trace_file_error);
+        CHECK_THROWS_WITH_AS(
+            dynpar::write_trace(file, large),
+            (file +
+             ": cannot be written (File too large); give a file in a folder that exists, may be written to, and has "
+             "room")
+                .c_str(),
+            dynpar::trace_file_error);
     }
     CHECK(text_of(file) == saved(small_trace()));
     CHECK(folder.entries() == 1);
@@ -313,10 +328,13 @@ TEST_CASE("files: to a device a trace is written, and what fails there is said")
     dynpar::require_writable(nothing);
     dynpar::write_trace(nothing, small_trace());
     CHECK(std::filesystem::is_symlink(nothing));
-    CHECK_THROWS_WITH_AS(dynpar::write_trace(full, small_trace()),
-                         (full + ": cannot be written (No space left on device); give a file in a folder that exists, may be written to, "
-                                 "and has room").c_str(),
-                         dynpar::trace_file_error);
+    CHECK_THROWS_WITH_AS(
+        dynpar::write_trace(full, small_trace()),
+        (full +
+         ": cannot be written (No space left on device); give a file in a folder that exists, may be written to, "
+         "and has room")
+            .c_str(),
+        dynpar::trace_file_error);
 }
 
 TEST_CASE("files: whether one can be written is found before, and nothing is left of the attempt") {
@@ -337,8 +355,8 @@ TEST_CASE("files: whether one can be written is found before, and nothing is lef
     CHECK(text_of(file) == "what was there");
     CHECK(folder.entries() == 1);
     CHECK(refusal(folder.path("run.bmp")).find("the ending tells no format") != std::string::npos);
-    CHECK(refusal(folder.path("none/run.txt")) ==
-          folder.path("none/run.txt") + ": there is no folder " + folder.path("none") + "; make it, or give another file");
+    CHECK(refusal(folder.path("none/run.txt")) == folder.path("none/run.txt") + ": there is no folder " +
+                                                      folder.path("none") + "; make it, or give another file");
     std::filesystem::create_directory(folder.path("folder.txt"));
     CHECK(refusal(folder.path("folder.txt")) == folder.path("folder.txt") + " is a folder; give a file");
     // Nobody can make a file there, not even root.
@@ -362,7 +380,8 @@ TEST_CASE("tree: a nesting of a million needs no C++ stack, and a long recursion
     CHECK(tree(t) == "chain <<<1, 32>>>  and so on, 1000000 levels, each launched by the one above\n");
 
     // Levels that are not alike have a line each, and the indentation stops growing.
-    for (std::size_t i = 0; i < t.grids.size(); ++i) t.grids[i].shape = dynpar::shape(static_cast<unsigned>(i % 7 + 1), 32);
+    for (std::size_t i = 0; i < t.grids.size(); ++i)
+        t.grids[i].shape = dynpar::shape(static_cast<unsigned>(i % 7 + 1), 32);
     const std::string text = tree(t);
     CHECK(std::count(text.begin(), text.end(), '\n') == 1000000);
     CHECK(text.find("└─ (level 999999) chain <<<1, 32>>>\n") != text.npos);
@@ -405,7 +424,8 @@ TEST_CASE("statistics: counts, latencies and durations by kernel and depth") {
     CHECK(all[1].duration.total == 2 * 5050);
 }
 
-TEST_CASE("nested ends: a grid's slice reaches to the end of the last grid below it, continuations of its own left out") {
+TEST_CASE(
+    "nested ends: a grid's slice reaches to the end of the last grid below it, continuations of its own left out") {
     const std::vector<std::uint64_t> ends = dynpar::nested_ends(small_trace());
     CHECK(ends == std::vector<std::uint64_t>{5000, 3000, 4000, 7000, grid_record::never, 800});
 }
@@ -463,7 +483,7 @@ TEST_CASE("chrome: a child that begins before its parent has a track of its own"
 TEST_CASE("writers: there is no trace that cannot be written") {
     constexpr std::uint32_t none = grid_record::none;
     trace t = small_trace();
-    t.grids[1].ended = 10;                    // before it began
+    t.grids[1].ended = 10;  // before it began
     add(t, grid(4, "of a lost one", 2, 0, 10, 20));
     add(t, grid(7, "of itself", 2, 0, 10, 20));
     add(t, grid(9, "of the next", 2, 0, 10, 20));
@@ -477,7 +497,8 @@ TEST_CASE("writers: there is no trace that cannot be written") {
     t.engine = "\xff";
     for (std::size_t i = 0; i < t.grids.size(); i += 3) t.grids[i].id = none;
     CHECK(slices_in_order(t) == 13);
-    for (const auto format : {dynpar::trace_format::tree, dynpar::trace_format::saved, dynpar::trace_format::dot, dynpar::trace_format::page}) {
+    for (const auto format : {dynpar::trace_format::tree, dynpar::trace_format::saved, dynpar::trace_format::dot,
+                              dynpar::trace_format::page}) {
         if (format == dynpar::trace_format::page && !dynpar::has_trace_page()) continue;
         std::ostringstream out;
         dynpar::write_trace(out, t, format);
@@ -490,7 +511,10 @@ TEST_CASE("writers: there is no trace that cannot be written") {
 
 TEST_CASE("names: control characters, and what is no UTF-8, are escaped wherever people read them") {
     trace t;
-    add(t, grid(grid_record::none, "red \x1b[31m \xc2\x9b" "1m \x7f\n\xff grün", 0, 0, 0, 1));
+    add(t, grid(grid_record::none,
+                "red \x1b[31m \xc2\x9b"
+                "1m \x7f\n\xff grün",
+                0, 0, 0, 1));
     const std::string shown = "red \\x1b[31m \\xc2\\x9b1m \\x7f\\x0a\\xff grün";
     CHECK(tree(t) == shown + " <<<1, 32>>>\n");
     std::ostringstream table;
@@ -509,7 +533,8 @@ TEST_CASE("names: control characters, and what is no UTF-8, are escaped wherever
 
 TEST_CASE("printable: what is UTF-8 stays, what is none does not, and what is too long is cut between two characters") {
     using dynpar::detail::printable;
-    for (const char* text : {"", "a b~", "\xc2\xa0", "grün", "└─ €", "\xed\x9f\xbf", "\xef\xbf\xbd", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
+    for (const char* text : {"", "a b~", "\xc2\xa0", "grün", "└─ €", "\xed\x9f\xbf", "\xef\xbf\xbd", "\xf0\x90\x80\x80",
+                             "\xf4\x8f\xbf\xbf"})
         CHECK(printable(text) == text);
     CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");
     CHECK(printable("\xe0\x80\xaf") == "\\xe0\\x80\\xaf");
@@ -546,7 +571,8 @@ TEST_CASE("recommendation: a limit for each thing that was needed, as TOML with 
     needs.sync_depth = 3;
     needs.live_bytes = 8 << 20;
     const std::string queue = dynpar::to_toml(dynpar::recommend(needs, "queue"));
-    CHECK(queue.find("sync_depth = 3\nnesting_depth = 8\nheap_bytes = 10485760     # 8388608 bytes were taken;") != queue.npos);
+    CHECK(queue.find("sync_depth = 3\nnesting_depth = 8\nheap_bytes = 10485760     # 8388608 bytes were taken;") !=
+          queue.npos);
     needs.sync_depth.reset();
     needs.pending_launches = 0;  // no launch at all: the limit has no value as small as that
     CHECK(dynpar::to_toml(dynpar::recommend(needs, "host")) == "[limits]\nnesting_depth = 8\n");

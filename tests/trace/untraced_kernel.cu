@@ -1,4 +1,5 @@
-// A kernel that uses all of a block that the trace knows of: launches, continuations, scratch memory, streams. See untraced_kernel.cmake.
+// A kernel that uses all of a block that the trace knows of: launches, continuations, scratch memory, streams. See
+// untraced_kernel.cmake.
 #include <dynpar/engine/cdp.cuh>
 
 struct everything {

@@ -1,4 +1,5 @@
-// What a traced run on a GPU writes down, and what the host makes of it. Kernels that are not traced know nothing of it.
+// What a traced run on a GPU writes down, and what the host makes of it. Kernels that are not traced know nothing of
+// it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -31,10 +32,10 @@ struct trace_name {
 /// A grid in the trace, as device code writes it. Times are %globaltimer's.
 struct alignas(16) device_trace_record {
     static constexpr unsigned long long unused = ~0ull;
-    unsigned long long name;      // the key of its kernel's name; 0: the run's first kernel; unused: no grid has this place
+    unsigned long long name;  // the key of its kernel's name; 0: the run's first kernel; unused: no grid has this place
     unsigned long long launched;
-    unsigned long long begun;     // atomicMin over the blocks
-    unsigned long long ended;     // atomicMax over the blocks; 0: not ended
+    unsigned long long begun;  // atomicMin over the blocks
+    unsigned long long ended;  // atomicMax over the blocks; 0: not ended
     unsigned parent;
     unsigned continues;
     unsigned stream;
@@ -55,7 +56,7 @@ struct device_trace {
     device_trace_record* records;
     unsigned long long wanted;  // grids that wanted a record
     unsigned streams;
-    unsigned deepest_wait;      // plus one
+    unsigned deepest_wait;  // plus one
     unsigned long long live_bytes;
     unsigned long long most_live_bytes;
     static constexpr unsigned names_capacity = 256;
@@ -66,8 +67,9 @@ struct device_trace {
 inline void check_traceable(const engine_options& options, const char* engine) {
 #if DYNPAR_NO_TRACE
     if (options.trace_grids != 0) {
-        throw std::invalid_argument(std::string("dynpar: the ") + engine +
-                                    " engine cannot trace: this program was built with DYNPAR_NO_TRACE; build it without, or ask for no trace");
+        throw std::invalid_argument(
+            std::string("dynpar: the ") + engine +
+            " engine cannot trace: this program was built with DYNPAR_NO_TRACE; build it without, or ask for no trace");
     }
 #else
     static_cast<void>(options);
@@ -76,8 +78,8 @@ inline void check_traceable(const engine_options& options, const char* engine) {
 }
 
 /// Fills in the grids of a trace and how many are missing. `root`: the name of the run's first kernel.
-inline void add_grids(trace& t, const device_trace& from, const std::vector<device_trace_record>& records, engine_kind engine,
-                      const std::string& root, const run_clock& clock) {
+inline void add_grids(trace& t, const device_trace& from, const std::vector<device_trace_record>& records,
+                      engine_kind engine, const std::string& root, const run_clock& clock) {
     std::unordered_map<unsigned long long, std::string> names{{0, root}};
     for (const trace_name& name : from.names) {
         if (name.key != 0) names.emplace(name.key, std::string(name.name, name.length));
@@ -104,14 +106,16 @@ inline void add_grids(trace& t, const device_trace& from, const std::vector<devi
     t.clock_error = clock.error();
 }
 
-/// The records of a trace whose places were taken by several at once: the first `most` grids in the order of their launches, in which
-/// parents come before their children. They name each other by their new places.
-inline std::vector<device_trace_record> in_launch_order(const std::vector<device_trace_record>& records, std::size_t most) {
+/// The records of a trace whose places were taken by several at once: the first `most` grids in the order of their
+/// launches, in which parents come before their children. They name each other by their new places.
+inline std::vector<device_trace_record> in_launch_order(const std::vector<device_trace_record>& records,
+                                                        std::size_t most) {
     std::vector<unsigned> order;
     for (unsigned i = 0; i < records.size(); ++i) {
         if (records[i].name != device_trace_record::unused) order.push_back(i);
     }
-    std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return records[a].launched < records[b].launched; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](unsigned a, unsigned b) { return records[a].launched < records[b].launched; });
     if (order.size() > most) order.resize(most);
     std::vector<unsigned> place_now(records.size(), grid_record::none);
     for (unsigned i = 0; i < order.size(); ++i) place_now[order[i]] = i;
@@ -139,7 +143,9 @@ __device__ inline unsigned multiprocessor() {
 }
 
 /// What records carry for a name: where it lies.
-__device__ inline unsigned long long name_key(text kernel) { return reinterpret_cast<unsigned long long>(kernel.begin); }
+__device__ inline unsigned long long name_key(text kernel) {
+    return reinterpret_cast<unsigned long long>(kernel.begin);
+}
 
 /// Makes the name known to the host; its key.
 __device__ inline unsigned long long keep_name(device_trace& trace, text kernel) {
@@ -170,9 +176,10 @@ struct traced_launch {
     dynpar::shape shape;
 };
 
-/// Writes the record of a launch. By address, and not inlined, for the same reason as `add_failure`: a kernel with 1024 threads must
-/// have room for its registers.
-__device__ __noinline__ inline void write_launch(device_trace_record& record, unsigned long long name, const traced_launch* launch) {
+/// Writes the record of a launch. By address, and not inlined, for the same reason as `add_failure`: a kernel with 1024
+/// threads must have room for its registers.
+__device__ __noinline__ inline void write_launch(device_trace_record& record, unsigned long long name,
+                                                 const traced_launch* launch) {
     record.name = name;
     record.begun = grid_record::never;
     record.ended = 0;
@@ -189,7 +196,8 @@ __device__ __noinline__ inline void write_launch(device_trace_record& record, un
 
 /// Finds a place for a launch and writes its record; none if there was no room.
 __device__ __noinline__ inline unsigned trace_launch(device_trace* trace, const traced_launch* launch) {
-    const unsigned long long place = atomicAdd(&trace->wanted, 1ull);  // long on its way: meanwhile the name is looked up
+    const unsigned long long place =
+        atomicAdd(&trace->wanted, 1ull);  // long on its way: meanwhile the name is looked up
     const unsigned long long name = keep_name(*trace, launch->kernel);
     if (place >= trace->capacity) return grid_record::none;
     write_launch(trace->records[place], name, launch);
@@ -200,7 +208,9 @@ __device__ inline void trace_memory_taken(device_trace& trace, unsigned long lon
     atomicMax(&trace.most_live_bytes, atomicAdd(&trace.live_bytes, bytes) + bytes);
 }
 
-__device__ inline void trace_memory_freed(device_trace& trace, unsigned long long bytes) { atomicAdd(&trace.live_bytes, 0 - bytes); }
+__device__ inline void trace_memory_freed(device_trace& trace, unsigned long long bytes) {
+    atomicAdd(&trace.live_bytes, 0 - bytes);
+}
 
 #endif
 

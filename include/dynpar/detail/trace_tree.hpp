@@ -1,4 +1,5 @@
-// The nesting tree as text. Siblings that are alike all the way down share one line, and so do the levels of a long recursion.
+// The nesting tree as text. Siblings that are alike all the way down share one line, and so do the levels of a long
+// recursion.
 #pragma once
 
 #include <ostream>
@@ -25,8 +26,9 @@ public:
 
 private:
     using groups = std::vector<nesting_classes::group>;
-    static constexpr std::size_t levels_alike = 8;    // so many levels of a recursion in a row become one line
-    static constexpr std::size_t deepest_indent = 40; // deeper levels are not indented further: their lines say how deep they are
+    static constexpr std::size_t levels_alike = 8;  // so many levels of a recursion in a row become one line
+    static constexpr std::size_t deepest_indent =
+        40;  // deeper levels are not indented further: their lines say how deep they are
 
     struct level {
         const groups* siblings;

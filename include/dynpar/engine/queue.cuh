@@ -1,4 +1,4 @@
-// The queue engine: nested grids as tasks of one resident grid, scheduled in software on the GPU.
+// The queue engine: nested grids as tasks of one persistent grid, scheduled in software on the GPU.
 #pragma once
 
 #include "../platform.hpp"
@@ -46,7 +46,7 @@ private:
     std::shared_ptr<detail::queue::pending_run> run_;
 };
 
-/// Runs kernels inside one resident grid: a child grid is a task of 32 or 64 bytes. For small grids it reaches
+/// Runs kernels inside one persistent grid: a child grid is a task of 32 or 64 bytes. For small grids it reaches
 /// thousands of times the rate of the device runtime. It needs no relocatable device code. How it works:
 /// docs/queue-engine.md; what a task costs: docs/tuning.md.
 ///
