@@ -1,5 +1,11 @@
-// Queue engine: what a worker block has taken of a grid on the board. Its warps help themselves to it: thousands of warps that take
-// blocks from the board one by one wait for each other, and each for device memory.
+// Queue engine: a worker block's chunk of an open grid, from which its warps claim blocks, and the batch of their
+// returns. Thousands of warps that claim blocks of an open grid one by one would wait for each other, and each for
+// device memory.
+//
+// The chunk is opened under gang_state::chunk_lock. Warps claim with one subtraction from chunk_left, read the task,
+// and add to chunk_read; the next chunk is fetched when this one is used up and read. Owns gang_state::chunk* (the
+// task, chunk_lock, chunk_left, chunk_end, chunk_size, chunk_read, chunk_is_counted) and the block batch (batch,
+// batch_of). May subtract from run_control::open_grids, by claim_blocks() alone.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +21,14 @@ namespace queue {
 
 __device__ inline open_grid_word load_chunk() { return open_grid_word(load_relaxed_in_block(this_block().gang.chunk_left)); }
 
-/// The task of the share, word by word: it is read and written by atomics only.
+/// The task of the chunk, word by word: read and written by relaxed accesses only, since a warp may look at it while
+/// another fetches the next chunk.
 __device__ inline std::uint32_t& chunk_word(unsigned number) { return word_of(this_block().gang.chunk, number); }
 
-/// The returns of blocks of the share, which a worker block tells all at once: thousands of warps that count on one record wait for each
-/// other. They are of one grid, whose blocks warps run. While one of those blocks is out, nobody can find the grid's record at zero, so it
-/// is early enough to tell them when none is.
+/// The block batch: returns of blocks of the chunk, which a worker block subtracts from the grid's counter all at once,
+/// since thousands of warps that count on one grid node would wait for each other. All are blocks of one grid that
+/// warps run. As long as one of those blocks is out, the grid's counter cannot be found at zero, so it is early enough
+/// to flush when none is.
 struct block_batch {
     unsigned bits;
 
@@ -29,38 +37,40 @@ struct block_batch {
     static constexpr unsigned many = 1u << 20;
 
     __device__ explicit block_batch(unsigned all) : bits(all) {}
-    __device__ unsigned out() const { return bits >> out_shift; }  // blocks that have been taken and have not returned
+    __device__ unsigned out() const { return bits >> out_shift; }  // blocks that have been claimed and have not returned
     __device__ unsigned count() const { return bits & (one_out - 1); }
     __device__ bool are_complete() const { return bits != 0 && out() == 0; }
 };
 __device__ inline block_batch load_block_batch() { return block_batch(load_relaxed_in_block(this_block().gang.batch)); }
 
-/// One lane: tells the returns, if all blocks that were taken have returned.
+/// One lane: flushes the batch if all claimed blocks have returned.
 __device__ __noinline__ inline void flush_complete_block_batch() {
     gang_state& gang = this_block().gang;
-    while (load_block_batch().are_complete() && compare_exchange_relaxed(gang.chunk_lock, 0u, 1u) == 0) {  // else whoever has the lock looks again
+    // The warp that holds the lock checks again when it has released it.
+    while (load_block_batch().are_complete() && compare_exchange_relaxed(gang.chunk_lock, 0u, 1u) == 0) {
         fence_in_block();
         const block_batch kept = load_block_batch();
         const arena_index grid = load_relaxed_in_block(gang.batch_of);
-        if (kept.are_complete()) store_relaxed_in_block(gang.batch, 0u);  // under the lock no block goes out, and so none returns
+        // Under the lock no block goes out, and with none out none returns.
+        if (kept.are_complete()) store_relaxed_in_block(gang.batch, 0u);
         fence_in_block();
         store_relaxed_in_block(gang.chunk_lock, 0u);
         if (kept.are_complete()) return add_to_counter(grid, -static_cast<int>(kept.count()));
     }
 }
-/// For all who find nothing to do, or begin to wait.
+/// For every warp that finds nothing to do or begins to wait.
 __device__ inline void flush_block_batch() {
     if (load_block_batch().are_complete()) flush_complete_block_batch();
 }
 
-/// All lanes together: tells the others what this warp and what its worker block have put off.
+/// All lanes together: flushes this warp's batch and its worker block's.
 __device__ inline void flush_all() {
     flush_warp_batch();
     if (lane_rank() == 0) flush_block_batch();
     __syncwarp();
 }
 
-/// Whether the board, as far as is known, has nothing for warps.
+/// Whether no open grid is for warps, as far as this worker block knows.
 __device__ inline bool no_open_grids() {
     bool empty = true;
 #pragma unroll
@@ -68,9 +78,10 @@ __device__ inline bool no_open_grids() {
     return empty;
 }
 
-/// One lane: a block of the share that was out has returned. Without children it is `counted` here, else elsewhere. If it is the last, and
-/// there are no more to be had, the others are told at once: somebody may be waiting for it. If a grid goes on then, this warp runs its
-/// first block: a grid mostly goes on from that, and what it takes this multiprocessor has in its instruction cache.
+/// One lane: a block of the chunk that was out has returned. If it has no children it is `counted` here, otherwise
+/// elsewhere. After the last one, when no more can be had, the batch is flushed at once: a warp may be waiting for it.
+/// If that begins a continuation, this warp runs its first block: a grid mostly continues from that block, and the code
+/// for it is in this multiprocessor's instruction cache.
 __device__ inline void return_to_chunk(bool counted) {
     fence_in_block();
     const unsigned change = (counted ? 1u : 0u) - block_batch::one_out;
@@ -80,11 +91,11 @@ __device__ inline void return_to_chunk(bool counted) {
     flush_complete_block_batch();
     this_warp().keeps_first = 0;
 }
-/// One lane: blocks of the share that were out run some other time, and are counted then.
+/// One lane: blocks of the chunk that were out will run later, as a task, and are counted then.
 __device__ inline void take_out_of_chunk(std::uint32_t blocks) { fetch_sub_relaxed(this_block().gang.batch, blocks * block_batch::one_out); }
 
-/// One lane: takes so many blocks, and says how many were left before; 0 if none. Nobody fills the share before all have said that they
-/// have read it, so that is to be done at once.
+/// One lane: claims blocks. Returns how many were left before; 0 if none. The chunk is not opened again before every
+/// claimant has called finish_claim(), so that must follow at once.
 __device__ inline std::uint32_t claim_chunk(std::uint32_t wanted) {
     return static_cast<std::uint32_t>(max(open_grid_word(fetch_sub_relaxed(this_block().gang.chunk_left, wanted)).left(), 0));
 }
@@ -92,14 +103,15 @@ __device__ inline void finish_claim(std::uint32_t left, std::uint32_t wanted) {
     fence_in_block();
     fetch_add_relaxed(this_block().gang.chunk_read, min(wanted, left));
 }
-/// Makes the task of the share the one that a claim is for. The share may have been filled since somebody looked at it: then it is not
-/// what was looked for. `end`: of the share's blocks.
+/// Narrows the task of the chunk to the blocks of a claim. The chunk may be another one than when the warp looked at
+/// it: then the task is not what it looked for. `end`: of the chunk's blocks.
 __device__ inline void narrow_to_claim(wide_task& task, std::uint32_t end, std::uint32_t left, std::uint32_t wanted) {
     task.first = end - left;
     task.last = task.first + min(wanted, left);
 }
 
-/// One lane: takes blocks of the share, of a grid that is deeper than that, to run them some other time. False if there are none.
+/// One lane: claims blocks of the chunk as a task that runs later, if their grid is deeper than `deeper_than`. False if
+/// there are none.
 __device__ inline bool take_of_chunk(int deeper_than, bool on_block, wide_task& task) {
     const open_grid_word seen = load_chunk();
     if (seen.left() <= 0 || (seen.width() == info::on_block) != on_block) return false;
@@ -126,16 +138,16 @@ __device__ inline bool chunk_is_for_warps() {
     return seen.left() > 0 && seen.width() != info::on_block;
 }
 
-/// Whether there is something to look for: on the worker block's stack, or in its share.
+/// Whether there is a block task to find: on the worker block's deque, or in its chunk.
 __device__ inline bool has_block_work() {
     if (has_block_tasks()) return true;
     const open_grid_word seen = load_chunk();
     return seen.left() > 0 && seen.width() == info::on_block;
 }
 
-/// How many blocks a worker block takes where so many are left: two for each of its warps, and fewer towards the end, so that all worker
-/// blocks end at about the same time; but for every warp that has nothing to do one. (More at a time is faster where blocks do next to
-/// nothing, and slower where they differ.)
+/// The size of a guided chunk when so many blocks are left: two for each warp of the worker block, and fewer towards
+/// the end, so that all worker blocks end at about the same time; but at least one for each idle warp. (Larger chunks
+/// are faster where blocks do next to nothing, and slower where they differ.)
 __device__ inline std::uint32_t guided_chunk(std::uint32_t left, std::uint32_t width, unsigned searching) {
     const unsigned grain = grain_of(width);
     const unsigned idle = width == info::on_block ? 1 : max(searching, 1u) * grain;
@@ -144,7 +156,8 @@ __device__ inline std::uint32_t guided_chunk(std::uint32_t left, std::uint32_t w
     return max(1u, min(fair, most) + grain - 1) / grain * grain;
 }
 
-/// Who holds the share's lock, and has said which task the share is of: `blocks` of it, up to the one before `end`.
+/// For the holder of the chunk's lock, after it has written the task: opens the chunk, with `blocks` blocks of it up to
+/// the one before `end`.
 __device__ inline void open_chunk(std::uint32_t width, std::uint32_t end, std::uint32_t blocks, bool counted) {
     gang_state& gang = this_block().gang;
     if (counted) fetch_add_relaxed(gang.batch, blocks * block_batch::one_out);
@@ -155,8 +168,8 @@ __device__ inline void open_chunk(std::uint32_t width, std::uint32_t end, std::u
     store_relaxed_in_block(gang.chunk_left, open_grid_word(0, width, blocks).lower());
 }
 
-/// One lane of a warp that has nothing to run: takes more of a grid on the board, where the share is used up. False if there was nothing
-/// to take, or another warp is at it. `seen` may be old.
+/// One lane of a warp that has nothing to run: fetches the next chunk of an open grid when this one is used up. False
+/// if there was nothing to claim, or if another warp is fetching. `seen` may be old.
 __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word seen) {
     gang_state& gang = this_block().gang;
     if (load_relaxed_in_block(gang.chunk_lock) != 0 || compare_exchange_relaxed(gang.chunk_lock, 0u, 1u) != 0) return false;
@@ -167,7 +180,7 @@ __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word s
     if (load_chunk().left() <= 0 && load_relaxed_in_block(gang.chunk_read) == load_relaxed_in_block(gang.chunk_size)) {
         const std::uint32_t wanted = guided_chunk(static_cast<std::uint32_t>(seen.left()), seen.width(), load_relaxed_in_block(gang.searching));
         check_deadline();
-        const unsigned stop = load_relaxed(engine().control->stop);  // on its way together with the next
+        const unsigned stop = load_relaxed(engine().control->stop);  // on its way together with the claim
         const open_grid_word found = claim_blocks(place, wanted);
         tell_of_stop(stop);
         filled = found.left() > 0;
@@ -176,7 +189,8 @@ __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word s
             constexpr unsigned last_word = offsetof(wide_task, last) / sizeof(unsigned);
             const auto blocks = min(wanted, static_cast<std::uint32_t>(found.left()));
             const block_batch kept = load_block_batch();
-            // The same place is the same grid as long as that is not complete, and it is not while returns are kept.
+            // The same descriptor is the same grid as long as that grid is not complete, and while its returns are
+            // withheld it is not.
             const bool same = kept.bits != 0 && load_relaxed_in_block(gang.chunk_is_counted) != 0 &&
                               load_relaxed_in_block(chunk_word(descriptor_word)) == found.descriptor();
             bool counted = same;
@@ -209,7 +223,8 @@ __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word s
     return filled;
 }
 
-/// One lane: fills the share with what the board is known to have, for a warp. What is known may be old.
+/// One lane: fetches a chunk that warps can run, of the open grids that this worker block knows. What it knows may be
+/// old.
 __device__ inline bool fetch_chunk_for_warp() {
     gang_state& gang = this_block().gang;
     bool filled = false;
@@ -220,7 +235,7 @@ __device__ inline bool fetch_chunk_for_warp() {
     return filled;
 }
 
-/// One lane, for a worker block whose warps are together: the same for block tasks, with a fresh look at the board.
+/// One lane, for a worker block whose warps have joined: the same for block tasks, after reading the open grids again.
 __device__ __noinline__ inline bool fetch_chunk_for_block() {
     const open_grids_view open_grids;
     bool filled = false;
@@ -233,13 +248,13 @@ __device__ __noinline__ inline bool fetch_chunk_for_block() {
     return filled;
 }
 
-/// Blocks of the share that a warp has taken: how many it wanted, and how many there were; 0 if none.
+/// Blocks of the chunk that a warp has claimed: how many it wanted, and how many were left; 0 if none.
 struct warp_claim {
     std::uint32_t wanted;
     std::uint32_t left;
 };
 
-/// One lane: takes blocks of the share that a warp can run by itself.
+/// One lane: claims blocks of the chunk that a warp can run by itself.
 __device__ inline warp_claim claim_as_warp() {
     const open_grid_word seen = load_chunk();
     if (seen.left() <= 0 || seen.width() == info::on_block) return {0, 0};
@@ -247,7 +262,7 @@ __device__ inline warp_claim claim_as_warp() {
     return {wanted, claim_chunk(wanted)};
 }
 
-/// The same, and where the share is used up, of what the board is known to have.
+/// The same, and fetches the next chunk when this one is used up.
 __device__ inline warp_claim claim_or_fetch() {
     warp_claim claim;
     do {
@@ -256,7 +271,8 @@ __device__ inline warp_claim claim_or_fetch() {
     return claim;
 }
 
-/// What has been taken: the task in words, the number of the first block, and whether its return is counted in `returns`.
+/// What has been claimed: the task in words, the number of the first block, and whether its return is counted in the
+/// block batch.
 struct claimed_blocks {
     std::uint32_t word;
     std::uint32_t first;
@@ -264,7 +280,7 @@ struct claimed_blocks {
     bool counted;
 };
 
-/// All lanes together: reads what one of them has taken.
+/// All lanes together: reads what one of them has claimed.
 __device__ inline claimed_blocks read_claim(const warp_claim& claim) {
     fence_in_block();
     std::uint32_t word = 0;

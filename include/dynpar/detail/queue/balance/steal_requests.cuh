@@ -1,4 +1,11 @@
-// Queue engine: how tasks come to those who have none: tickets, gifts, and the rings that they go through.
+// Queue engine: steal requests and donations. Work moves only on request, through transfer cells in two rings: one for
+// warps, one for worker blocks.
+//
+// A warp without work posts a request and polls its cell. A warp with work claims an open request and fills the cell.
+// Donations never outnumber requests, so every donation has a taker. Owns run_control::warp_requests, block_requests
+// and empty_donations, the transfer cells, request and has_request of warp_state and gang_state, and
+// gang_state::looks_to_skip and had_several. May take tasks from the steal end of the warp's own deques and, under its
+// lock, of the worker block's.
 #pragma once
 
 #include "../join/completion.cuh"
@@ -10,8 +17,8 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// Nobody waits in a loop here: with thousands of warps, a compare-and-swap that is tried again until it succeeds takes longer
-/// than all the work.
+/// Additions only: as soon as thousands of warps contend, a compare-and-swap that is repeated until it succeeds takes
+/// longer than all the work.
 __device__ inline unsigned long long post_request(request_counters& requests) {
     const unsigned long long number = fetch_add_relaxed(requests.posted, 1ull);
     fetch_add_relaxed(requests.open, 1);
@@ -20,7 +27,8 @@ __device__ inline unsigned long long post_request(request_counters& requests) {
 
 __device__ inline bool has_open_request(request_counters& requests) { return load_relaxed(requests.open) > 0; }
 
-/// One lane: the right to serve the next ticket; ~0 if nobody is hungry. Never more gifts than tickets: a gift has a taker.
+/// One lane: claims the oldest open steal request; ~0 if there is none. Donations never outnumber requests, so every
+/// donation has a taker.
 __device__ inline unsigned long long claim_request(request_counters& requests) {
     if (fetch_sub_relaxed(requests.open, 1) > 0) return fetch_add_relaxed(requests.donated, 1ull);
     fetch_add_relaxed(requests.open, 1);
@@ -31,7 +39,8 @@ __device__ inline std::uint32_t empty_turn(unsigned long long number) {
     return static_cast<std::uint32_t>(number >> engine().cell_shift) * 2;
 }
 
-/// The turn of this warp's slot, and of its worker block's; 0 without a ticket. By itself, since it takes a trip to the second-level cache.
+/// The turn of this warp's transfer cell, and of its worker block's; 0 without a request. Read on its own, since it
+/// takes a trip to the second-level cache.
 __device__ inline std::uint32_t load_warp_cell() {
     const warp_state& warp = this_warp();
     return warp.has_request != 0 ? load_relaxed(engine().warp_cells[warp.request & engine().cell_mask].turn) : 0;
@@ -40,7 +49,7 @@ __device__ inline std::uint32_t load_block_cell() {
     const gang_state& gang = this_block().gang;
     return gang.has_request != 0 ? load_relaxed(engine().block_cells[gang.request & engine().cell_mask].turn) : 0;
 }
-/// Whether there is a gift in it.
+/// Whether there is a donation in it.
 __device__ inline bool is_donation(std::uint32_t turn) { return turn == empty_turn(this_warp().request) + 1; }
 __device__ inline bool is_block_donation(std::uint32_t turn) { return turn == empty_turn(this_block().gang.request) + 1; }
 __device__ inline bool donation_is_there() { return is_donation(load_warp_cell()); }
@@ -52,7 +61,7 @@ __device__ __noinline__ void accept_spilling(const Task& donated) {
     copy_fresh_task(task, donated);
     if (!push_spilled(task)) stop_run(no_memory);
 }
-/// All lanes together: tasks of a gift, put on the stack, or where that has no room, among the spilled ones.
+/// All lanes together: pushes the tasks of a donation on the deque, or spills them if it has no room.
 template <class Task>
 __device__ inline void accept_tasks(const transfer_cell& donation, std::uint32_t count) {
     using deque = own_deque<Task>;
@@ -71,7 +80,7 @@ __device__ inline void accept_tasks(const transfer_cell& donation, std::uint32_t
     if (lane == 0 && fits) deque::owner_end() = owner_end + count;
 }
 
-/// All lanes together: takes in a gift that has come.
+/// All lanes together: accepts a donation that has come.
 __device__ inline void accept_donation() {
     warp_state& warp = this_warp();
     transfer_cell& donation = engine().warp_cells[warp.request & engine().cell_mask];
@@ -91,7 +100,7 @@ __device__ inline void accept_donation() {
     __syncwarp();
 }
 
-/// One lane, under the lock: where the stack has no room.
+/// One lane, under the lock: for a deque without room.
 __device__ __noinline__ inline void accept_block_donation_spilling(const transfer_cell& donation, std::uint32_t count) {
     for (std::uint32_t i = 0; i < count; ++i) {
         wide_task task;
@@ -100,7 +109,7 @@ __device__ __noinline__ inline void accept_block_donation_spilling(const transfe
     }
 }
 
-/// The agent: takes in block tasks that have come. False if none have.
+/// The leader warp: accepts block tasks that have come. False if none have.
 __device__ DYNPAR_NOINLINE inline bool accept_block_donation() {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
@@ -119,7 +128,7 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_donation() {
             __syncwarp();
             if (lane == 0) store_relaxed_in_block(gang.owner_end, owner_end + count);
         } else if (lane == 0) {
-            accept_block_donation_spilling(donation, count);  // somebody may wait for it
+            accept_block_donation_spilling(donation, count);  // spilled rather than left: a warp may wait for them
         }
     });
     if (lane == 0) {
@@ -130,23 +139,25 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_donation() {
     return true;
 }
 
-// A slot is mostly empty long before its turn comes again. If it is not, the warp that its gift is for has had other work for very long; it
-// may just now wait for a slot itself, one that holds a gift for this warp or for this worker block. So who waits takes in its own.
+// A cell is mostly empty long before its turn comes again. If it is not, the warp that its donation is for has been
+// busy with other work for very long. That warp may itself be waiting for a cell now, one that holds a donation for
+// this warp or this worker block. So a warp that waits for a cell accepts its own donations.
 
-/// All lanes together: takes in whatever has come for this warp, and for its worker block if it is the agent.
+/// All lanes together: accepts what has come for this warp, and, in the leader warp, for its worker block.
 __device__ __noinline__ inline void accept_all_donations() {
     if (__shfl_sync(all_lanes, donation_is_there(), 0)) accept_donation();
     if (threadIdx.x < warp_size) accept_block_donation();
 }
 
-/// All lanes together, without a lock: false if the run is over meanwhile. Whoever was to take the gift has perhaps left then.
+/// All lanes together, without a lock: false if the run ends in the meantime, since the taker may have left then.
 __device__ __noinline__ inline bool wait_until_empty(const transfer_cell& donation, unsigned long long number) {
     while (true) {
         bool empty = false, over = false;
         if (lane_rank() == 0) {
             empty = load_acquire(donation.turn) == empty_turn(number);
             over = !empty && (run_stopped() || load_relaxed(engine().control->done) != 0);
-            if (over) fetch_add_relaxed(engine().control->empty_donations, 1u);  // one was promised, and does not come
+            // A donation was promised and will not come.
+            if (over) fetch_add_relaxed(engine().control->empty_donations, 1u);
         }
         if (__shfl_sync(all_lanes, empty, 0)) return true;
         if (__shfl_sync(all_lanes, over, 0)) return false;
@@ -159,8 +170,8 @@ __device__ inline void donate_tasks(unsigned long long number, std::uint32_t ava
     using deque = own_deque<Task>;
     constexpr std::uint32_t most = sizeof(Task) == sizeof(lane_task) ? transfer_cell::lane_tasks : transfer_cell::wide_tasks;
     const unsigned lane = lane_rank();
-    // Half of many lane tasks; of wide tasks few, since each of the oldest may have a whole tree below it: with half of them a tree of
-    // grids takes one and a half times as long.
+    // Half of the lane tasks, but only an eighth of the wide tasks, since each of the oldest may root a whole tree:
+    // with half of them a tree of grids takes one and a half times as long.
     const std::uint32_t part_of = sizeof(Task) == sizeof(lane_task) ? 2 : 8;
     const std::uint32_t count = min((available + part_of - 1) / part_of, most);
     transfer_cell& donation = engine().warp_cells[number & engine().cell_mask];
@@ -176,7 +187,7 @@ __device__ inline void donate_tasks(unsigned long long number, std::uint32_t ava
     __syncwarp();
 }
 
-/// Gives half of the blocks of the oldest task.
+/// Donates half of the blocks of the oldest task.
 __device__ inline void donate_half(unsigned long long number) {
     transfer_cell& donation = engine().warp_cells[number & engine().cell_mask];
     if (!wait_until_empty(donation, number)) return;
@@ -195,7 +206,7 @@ __device__ inline void donate_half(unsigned long long number) {
 }
 
 inline namespace hot {
-/// All lanes together, where somebody is hungry: gives the oldest tasks.
+/// All lanes together, where a request is open: donates the oldest tasks.
 __device__ DYNPAR_NOINLINE inline void donate() {
     warp_state& warp = this_warp();
     for (unsigned donations = 0; donations < 4; ++donations) {
@@ -209,7 +220,7 @@ __device__ DYNPAR_NOINLINE inline void donate() {
                 const wide_task& oldest = slot<wide_task>(warp.wide_steal_end);
                 in_half = oldest.last - oldest.first > grain_of(oldest.info & info::width_mask);
             }
-            // More than one gift only out of plenty: who gives everything away is hungry next.
+            // More than one donation only out of plenty: a warp that donates everything posts the next request.
             if (in_half || (donations == 0 ? wides >= 2 || lanes >= 2 : wides >= 3 || lanes >= 2 * transfer_cell::lane_tasks)) {
                 number = claim_request(engine().control->warp_requests);
             }
@@ -229,7 +240,7 @@ __device__ DYNPAR_NOINLINE inline void donate() {
 }
 }  // namespace hot
 
-/// All lanes together: gives the oldest tasks to hungry warps.
+/// All lanes together: donates the oldest tasks if a request is open.
 __device__ inline void serve_requests() {
     const warp_state& warp = this_warp();
     const std::uint32_t lanes = warp.lane_owner_end - warp.lane_steal_end;
@@ -238,7 +249,7 @@ __device__ inline void serve_requests() {
     bool wanted = false;
     if (lane_rank() == 0) {
         wanted = lanes >= 2 || wides >= 2;
-        if (!wanted) {  // the only task, then: at least the blocks of it that this warp does not run next
+        if (!wanted) {  // the only task: at least the blocks of it that this warp does not run next
             const wide_task& only = slot<wide_task>(warp.wide_steal_end);
             wanted = only.last - only.first > grain_of(only.info & info::width_mask);
         }
@@ -247,7 +258,8 @@ __device__ inline void serve_requests() {
     if (__shfl_sync(all_lanes, wanted, 0)) donate();
 }
 
-/// Block tasks that a worker block may give away: the only block stays, or idle worker blocks would hand it round and round.
+/// Whether a worker block has block tasks to donate: its only block stays, or idle worker blocks would pass it on and
+/// on.
 __device__ inline bool has_block_tasks_to_donate() {
     gang_state& gang = this_block().gang;
     const std::uint32_t count = block_tasks_on_deque();
@@ -256,8 +268,8 @@ __device__ inline bool has_block_tasks_to_donate() {
     return load_relaxed_in_block(gang.has_candidate) != 0 || load_relaxed(only.last) - load_relaxed(only.first) > 1;
 }
 
-/// The agent, which is the first warp of a worker block: gives its oldest block tasks to hungry worker blocks. False if there was nothing
-/// to give, or nobody hungry.
+/// The leader warp, which is the first warp of a worker block: donates its oldest block tasks. False if there was
+/// nothing to donate or no open request.
 __device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
@@ -285,7 +297,8 @@ __device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
                     tasks[0].first = oldest.last = first + (last - first) / 2;
                 }
             } else {
-                count = min((count + 3) / 4, transfer_cell::wide_tasks);  // perhaps none: others of this worker block have taken them meanwhile
+                // Perhaps none: other warps of this worker block may have taken them in the meantime.
+                count = min((count + 3) / 4, transfer_cell::wide_tasks);
                 if (lane < count) copy_task(tasks[lane], block_task_slot(steal_end + lane));
                 __syncwarp();
                 if (lane == 0) store_relaxed_in_block(gang.steal_end, steal_end + count);
@@ -301,15 +314,15 @@ __device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
     return true;
 }
 
-/// The agent, now and then. False if there was nothing to exchange.
+/// The leader warp, now and then. False if there was nothing to exchange.
 __device__ inline bool exchange_block_tasks() {
     if (threadIdx.x >= warp_size) return false;
     const bool accepted = accept_block_donation();
     return serve_block_requests() || accepted;
 }
 
-/// The same after a block task. To look for a gift, and for who is hungry, takes as long as a short task: who has found nothing to do does
-/// not look again for some tasks, but if there is something to give now and was not then.
+/// The same after a block task. Looking for a donation and for open requests takes as long as a short task. So a leader
+/// warp that found neither skips the next few looks, unless it has something to donate now and had not then.
 __device__ inline void exchange_block_tasks_now_and_then() {
     constexpr unsigned most_to_skip = 3;
     if (threadIdx.x >= warp_size) return;
