@@ -1,4 +1,7 @@
-// Queue engine: tells the host which kernels have begun and how deep: after a fault there is nothing else to read.
+// Queue engine: tells the host which kernels have begun, and how deep: after a fault there is nothing else to read.
+//
+// Owns run_control::begun_kernels, begun_depths and begun_count, run_result::kernels and begun, and gang_state::noted,
+// what this worker block remembers. Only kernels of wide blocks are noted.
 #pragma once
 
 #include "../memory/state.cuh"
@@ -9,8 +12,9 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// One thread of a block: tells the host that a kernel has begun at this depth, the first time in a run. It happens on every warp, and
-/// all at once where a large grid begins; so kernels are told apart by where their names lie, and the names written once.
+/// One thread of a block: tells the host that a kernel has begun at this depth, once in a run. Every warp comes here,
+/// and all at once where a large grid begins; so kernels are told apart by the addresses of their names, and each name
+/// is written once.
 __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth) {
     run_control& control = *engine().control;
     run_result& result = *engine().result;
@@ -36,10 +40,11 @@ __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth)
     if ((depths & bit) != 0 || (fetch_or_relaxed(control.begun_depths[number], bit) & bit) != 0) return;
     const unsigned order = fetch_add_relaxed(control.begun_count, 1u);
     if (order >= run_result::most_begun) return;
-    store_relaxed(result.begun[order], number << 16 | depth << 1 | 1u);  // on its way before the kernel begins; a fence would wait for the host
+    // On its way before the kernel begins; a fence would wait for the host.
+    store_relaxed(result.begun[order], number << 16 | depth << 1 | 1u);
 }
 
-/// One thread of a worker block, when a run begins: the host knows itself that its own kernel begins first.
+/// One thread of a worker block, when a run begins: the host knows that its own kernel begins first.
 __device__ inline void note_first_kernel(text kernel) {
     noted_kernels& noted = this_block().gang.noted;
     noted.names[0] = noted_kernels::key(kernel);
@@ -47,8 +52,8 @@ __device__ inline void note_first_kernel(text kernel) {
     noted.next = 1;
 }
 
-/// The first time on this worker block, as far as it remembers. Other warps write down what is known meanwhile, so some lanes of a warp may
-/// know of the kernel already, and not come here: one speaks for those that do.
+/// For a begin that this worker block does not remember. Other warps remember kernels at the same time, so some lanes
+/// of a warp may know of the kernel already and not come here: one lane speaks for those that do.
 __device__ __noinline__ inline void note_begin_on_worker_block(text kernel, unsigned depth) {
     noted_kernels& noted = this_block().gang.noted;
     const unsigned these = __activemask();
@@ -56,7 +61,8 @@ __device__ __noinline__ inline void note_begin_on_worker_block(text kernel, unsi
         const unsigned key = noted_kernels::key(kernel);
         unsigned place = 0;
         while (place < noted_kernels::capacity && load_relaxed_in_block(noted.names[place]) != key) ++place;
-        if (place == noted_kernels::capacity) {  // forgets another; two warps may take a place each
+        // Forgets another one. Two warps may take a place each.
+        if (place == noted_kernels::capacity) {
             place = fetch_add_relaxed(noted.next, 1u) % noted_kernels::capacity;
             store_relaxed_in_block(noted.depths[place][0], 0u);
             store_relaxed_in_block(noted.depths[place][1], 0u);
@@ -68,8 +74,8 @@ __device__ __noinline__ inline void note_begin_on_worker_block(text kernel, unsi
     __syncwarp(these);
 }
 
-/// All threads of a warp that belong to the block. Of the first warp that comes with it none goes on, perhaps to break, before the host can
-/// know of it.
+/// All threads of a warp that belong to the block. In the first warp that begins a kernel, no lane enters it, and
+/// perhaps faults, before the host can know of it.
 __device__ inline void note_begin(text kernel, unsigned depth) {
     noted_kernels& noted = this_block().gang.noted;
     depth = min(depth, 63u);  // deeper ones share the last bit

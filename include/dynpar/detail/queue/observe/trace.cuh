@@ -1,4 +1,9 @@
-// Queue engine: what a traced run writes down: numbers for grids, and when their blocks run.
+// Queue engine: what a traced run writes: the numbers of its grids, and when their blocks run.
+//
+// A number is a grid's place in engine_view::trace_records. Worker blocks take numbers in batches, since all would wait
+// for a single counter. Owns gang_state::trace_batch, named and next_named, the lists of noted children (traced), and
+// run_control::trace_batches; writes the records of the trace. Allocates nothing, and changes nothing that the
+// scheduler reads.
 #pragma once
 
 #include "../memory/state.cuh"
@@ -9,29 +14,28 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// The place in the trace of the grid with these details; none if it has none.
+/// The place in the trace of the grid with this descriptor; none if it has none.
 __device__ inline std::uint32_t trace_id_of(arena_index descriptor) {
     if (descriptor == 0) return dynpar::grid_record::none;
     if (descriptor < engine().arena_begin) return (descriptor - traced_descriptors) / traced_descriptor_units;
     return at<grid_descriptor>(descriptor)->trace_id;
 }
 
-/// One thread of a worker block, when a run begins: every worker block has a batch. Of the first one's a number is used, by the first grid,
-/// and one of its threads makes the name of that grid's kernel known to the host.
+/// One thread of a worker block, when a run begins: each worker block has a batch. The first worker block's begins with
+/// one number used, by the first grid, and one of its threads makes the name of that grid's kernel known to the host.
 __device__ inline void begin_trace(text first_kernel) {
     this_block().gang.trace_batch = trace_batch::word(blockIdx.x) + (blockIdx.x == 0 ? 1 : 0);
     this_block().gang.named[0] = static_cast<unsigned>(name_key(first_kernel));
     this_block().gang.next_named = 1;
 }
 
-/// The one thread of a worker block that has found all of a batch used.
+/// For the one thread of a worker block that has found a whole batch used.
 __device__ inline void take_trace_batch() {
     fetch_add_relaxed(engine().trace->wanted, static_cast<unsigned long long>(trace_batch::size));
     store_relaxed_in_block(this_block().gang.trace_batch, trace_batch::word(gridDim.x + fetch_add_relaxed(engine().control->trace_batches, 1u)));
 }
 
-/// A number for a grid; none where the trace is full, or where the grid may have none: then it is only counted. A worker block takes
-/// numbers by the batch.
+/// A number for a grid; none if the trace is full, or if the grid may have none: then it is only counted.
 __device__ __noinline__ inline std::uint32_t take_trace_id(bool may_have_one) {
     device_trace& trace = *engine().trace;
     if (!may_have_one) {
@@ -40,7 +44,8 @@ __device__ __noinline__ inline std::uint32_t take_trace_id(bool may_have_one) {
     }
     unsigned& batch = this_block().gang.trace_batch;
     while (true) {
-        if (trace_batch::used(load_relaxed_in_block(batch)) > trace_batch::size) continue;  // somebody is taking another
+        // Another thread is taking the next batch.
+        if (trace_batch::used(load_relaxed_in_block(batch)) > trace_batch::size) continue;
         const unsigned found = fetch_add_relaxed(batch, 1u);
         if (trace_batch::used(found) < trace_batch::size) {
             const std::uint32_t id = trace_batch::first(found) + trace_batch::used(found);
@@ -50,7 +55,7 @@ __device__ __noinline__ inline std::uint32_t take_trace_id(bool may_have_one) {
     }
 }
 
-/// A warp of a worker block, at the end of a run: the numbers that are left are nobody's.
+/// A warp of a worker block, at the end of a run: marks the numbers that are left as unused.
 __device__ inline void end_trace() {
     const unsigned batch = load_relaxed_in_block(this_block().gang.trace_batch);
     const unsigned used = min(trace_batch::used(batch), trace_batch::size);
@@ -68,7 +73,7 @@ __device__ inline bool is_named(text kernel) {
     for (unsigned& name : this_block().gang.named) named = named || load_relaxed_in_block(name) == static_cast<unsigned>(name_key(kernel));
     return named;
 }
-/// Sees to that.
+/// Makes it known unless it is.
 __device__ inline unsigned long long keep_name_once(text kernel) {
     gang_state& gang = this_block().gang;
     if (!is_named(kernel)) {
@@ -93,9 +98,10 @@ __device__ __noinline__ inline void stamp(arena_index descriptor, std::uint32_t 
     if (rank == 0) record.processor = multiprocessor();
 }
 
-/// One thread of a block: notes a child of one block that needs no details but for the trace. Null if that takes a longer way; else
-/// `details` is its place in the trace, with nothing in it, or 0 if there is none for it. Without a call, so that there is next to nothing
-/// to be kept on the stack of a single thread. `parent`: the details of the block's grid.
+/// One thread of a block: notes a child of one block that needs a descriptor for the trace only. Null if the launch
+/// must take the general route; otherwise `descriptor` is the child's place in the trace, with nothing in it, or 0 if
+/// there is none for it. Contains no call on its common path, so that next to nothing must be kept on the stack of a
+/// single thread. `parent`: the descriptor of the block's grid.
 __device__ inline traced_child* note_child(unsigned& count, traced_child* children, unsigned capacity, text kernel, arena_index parent,
                                            std::uint32_t depth, std::uint32_t threads, bool moldable, arena_index& descriptor) {
     unsigned& batch = this_block().gang.trace_batch;
@@ -125,7 +131,7 @@ __device__ inline traced_child* note_child(unsigned& count, traced_child* childr
     return &child;
 }
 
-/// The child is launched in another way.
+/// The child is launched by another route.
 __device__ inline void forget_child(traced_child& child) {
     if (child.id == dynpar::grid_record::none) return;
     engine().trace_records[child.id].name = device_trace_record::unused;
@@ -133,7 +139,7 @@ __device__ inline void forget_child(traced_child& child) {
     child.id = dynpar::grid_record::none;
 }
 
-/// All lanes of a warp, while nobody notes any: writes what is noted.
+/// All lanes of a warp, while no thread notes any: writes what is noted.
 __device__ __noinline__ inline void write_noted_children(unsigned& noted, const traced_child* children, unsigned capacity) {
     const unsigned count = min(load_relaxed_in_block(noted), capacity);
     if (lane_rank() < count && children[lane_rank()].id != dynpar::grid_record::none) {
