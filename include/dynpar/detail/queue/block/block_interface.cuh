@@ -1,12 +1,46 @@
-// Queue engine: what the blocks that kernels are handed do alike.
+// Queue engine: the interface that both block types share, and the choice of a launch's route.
+//
+// launch() takes the first route that applies. Rows 1 to 5 are grids of one block, one-dimensional and without shared
+// memory. Rows 1 to 3 exclude launches with a bad pointer or too deep. Rows 4 to 6 are for wide blocks only, and give
+// up if anything is unusual (a full deque, an empty cache); then the general route follows.
+//
+// | shape                             | payload     | route                 | queue                                 |
+// | --------------------------------- | ----------- | --------------------- | ------------------------------------- |
+// | 1 thread, not traced              | <= 16 bytes | push_child, lane_task | the warp's lane deque                 |
+// | 1 thread, not traced              | <= 32 bytes | push_child, wide_task | the warp's wide deque                 |
+// | 2 to 32 threads, not traced       | <= 32 bytes | push_child, wide_task | the warp's wide deque                 |
+// | 1 to 32 threads, traced           | <= 32 bytes | push_single_block     | the warp's wide deque                 |
+// | more threads, from a worker block | <= 32 bytes | push_single_block     | the worker block's deque              |
+// | many blocks of 1 to 32 threads    | <= 32 bytes | publish_grid          | open grids; first blocks: wide deque  |
+// | anything else:                    | any         | launch_general, then  |                                       |
+// | - one block that its task holds   |             | launch_without_node   | the deque of its width                |
+// | - all others                      |             | launch_with_node      | open grids if worth it, or that deque |
+// | - in a stream                     |             | launch_with_node      | the stream, then as above             |
+//
+// publish_grid takes one-dimensional grids that are not traced, of the only block of a grid with a node.
+//
+// then() chooses likewise. A continuation stays with the grid's node until its counter reaches zero, and is then pushed
+// as a launch would be:
+//
+// | shape                                 | payload     | route                    | where it stays                  |
+// | ------------------------------------- | ----------- | ------------------------ | ------------------------------- |
+// | 1 block of 2^n threads, at most 32    | <= 16 bytes | continue_in_node         | in the node, if it is the first |
+// | the same, if others know the node     | <= 16 bytes | continue_general         | in the node, if it is the first |
+// | one-dimensional, by an untraced owner | <= 32 bytes | continue_with_descriptor | the node's list                 |
+// | anything else                         | any         | continue_general         | the node's list                 |
+//
+// Row 3 is for wide blocks only.
+//
+// Owns what a kernel's block object carries: its grid, info word, descriptor, rank and kernel name. State in shared
+// memory is the derived types' own, but for publish_grid(), which also counts the child on the block's node.
 #pragma once
 
 #include "../../../block.hpp"
 #include "launch.cuh"
 #include "stream_handles.cuh"
 
-/// DYNPAR_CHECK_POINTERS: whether launches look at pointers among their arguments (`status::invalid_pointer`). It costs a few
-/// instructions for each; define it as 0 to go without.
+/// DYNPAR_CHECK_POINTERS: whether launches check pointers among their arguments (`status::invalid_pointer`). It costs a
+/// few instructions for each; define it as 0 to go without.
 #if !defined(DYNPAR_CHECK_POINTERS)
 #define DYNPAR_CHECK_POINTERS 1
 #endif
@@ -21,9 +55,9 @@ struct block_and_status {
     status result;
 };
 
-/// What both block types do alike. `Derived` says what its record is, and counts children.
+/// What both block types have in common. `Derived` knows the block's grid node and counts children.
 ///
-/// Members are DYNPAR_FUNCTION, with bodies for the device alone: nvcc compiles kernels for both sides.
+/// Members are DYNPAR_FUNCTION, with bodies for the device only: nvcc compiles kernels for both sides.
 template <class Derived>
 class block_interface {
 public:
@@ -47,7 +81,8 @@ public:
 #if DYNPAR_ON_DEVICE
         const auto payload = make_payload(kernel, args...);
         const bool bad = bad_pointer(args...);
-        // What is too deep goes the long way, and what is traced: for that the short way has not an instruction.
+        // Too deep or traced launches take the general route. The traced bit lies above every depth, so the short route
+        // needs no instruction for it.
         const std::uint32_t depth_if_direct = info_ & (info::depth_mask | info::traced);
         const bool direct = depth_if_direct < engine().nesting_depth && !bad;
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
@@ -201,8 +236,9 @@ protected:
         }
         return false;
     }
-    // What is seldom needed is not inlined, and takes the block and gives it back by value: a block whose address is taken would lie in
-    // memory in all kernels, and what is inlined costs registers, which every return of a kernel restores.
+    // Seldom needed functions are not inlined, and they take and return the block by value: a block whose address is
+    // taken would lie in memory in all kernels, and inlined code costs registers, which every return of a kernel
+    // restores.
     __device__ status apply(const block_and_status<Derived>& after) {
         derived() = after.block;
         return after.result;
@@ -217,7 +253,8 @@ protected:
         const status result = block.launch_child(request, s);
         return {block, result};
     }
-    /// A grid of which everything is in its details, blocks and threads in one dimension, whose record is `grid`. Its task.
+    /// Fills in the descriptor of a grid of one dimension, with everything about it, and returns its task. `grid`: its
+    /// node.
     template <class Kernel, class... Args>
     static __device__ wide_task put_one_dimensional_grid(arena_index place, const wide_arguments& arguments, std::uint32_t blocks,
                                                const width_choice& choice, std::uint32_t shared_bytes, arena_index grid,
@@ -240,8 +277,9 @@ protected:
         copy_task(descriptor.task, task);
         return task;
     }
-    /// A child grid for the board, of the only block of a grid that has a record. False if it is not that, or if anything is not at hand.
-    /// As launch_simply without a call on its usual way: such a grid is mostly all that the others wait for.
+    /// A child grid that is worth publishing, launched by the only block of a grid that has a node. False if it is
+    /// anything else, or if the caches or the deque have no room. Makes no call on its common path, like
+    /// push_single_block(): such a grid is mostly all that other warps wait for.
     template <class Kernel, class... Args>
     static __device__ __noinline__ bool publish_grid(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
                                                        bool moldable, std::uint32_t shared_bytes, arena_index parent,
@@ -257,7 +295,7 @@ protected:
         const arena_index node = take_cached_node();
         wide_task* const kept = node != 0 ? reserve<wide_task>() : nullptr;
         if (kept == nullptr) {
-            release(place, piece_class);  // not among those at hand: other lanes may be taking of them
+            release(place, piece_class);  // not into the cache: other lanes may be taking from it
             if (node != 0) release(node, 0);
             return false;
         }
@@ -265,7 +303,8 @@ protected:
         at<grid_descriptor>(place)->link = {0, piece_class};
         const bool on_worker_block = (task_info & info::width_mask) == info::on_block;
         arena_index& own = on_worker_block ? this_block().gang.own : this_warp().own;
-        const arena_index there = load_relaxed(own);  // if it is another than the grid's, a wait() has made it
+        // If this is not the grid's own node, a wait() has made it.
+        const arena_index there = load_relaxed(own);
         const arena_index counts_on = there != 0 ? there : parent;
         put_node(node, static_cast<int>(blocks), counts_on, depth, place);
         if (there == 0) store_relaxed(own, parent);
@@ -276,7 +315,8 @@ protected:
         copy_task(*kept, task);
         return true;
     }
-    /// A continuation of a grid that has a record. False if there is no memory at hand. Without a call; the whole grid waits for it.
+    /// A continuation of a grid that has a node. False if the warp's cache has no piece. Makes no call: the whole grid
+    /// waits for it.
     template <class Kernel, class... Args>
     static __device__ __noinline__ bool continue_with_descriptor(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
                                                          bool moldable, std::uint32_t shared_bytes, arena_index node,
@@ -299,25 +339,26 @@ protected:
         const status result = continue_with(request, s, node, inlined, block.continuation_lock());
         return {block, result};
     }
-    /// Of all threads that may continue this grid; null if they are not of one worker block.
+    /// The lock of all threads that may continue this grid; null if they are not all in one worker block.
     __device__ unsigned* continuation_lock() const {
         return (info_ & info::one_of_several) != 0 ? nullptr : &derived().lock_of_block();
     }
     static __device__ status fail_to_launch(text kernel, unsigned kernel_depth, const shape& s) {
         return report_failure(operation::launch, status::out_of_memory, kernel, kernel_depth, s);
     }
-    /// For a call that is about this block itself.
+    /// Reports a failure of a call that concerns this block itself.
     __device__ status fail(operation what, status why) const {
         shape s(dim_blocks(), derived().dim_threads());
         if (has_descriptor()) s.shared_bytes = at<grid_descriptor>(descriptor_)->shared_bytes;
         return report_failure(what, why, kernel_, depth(), s);
     }
     __device__ bool is_owner() const { return (info_ & info::owner) != 0; }
-    /// Whether a continuation cannot be simple: others know the record, or the trace is to know the continuation.
+    /// Whether a continuation must take the general route: others know the node, or the trace must know the
+    /// continuation.
     __device__ bool needs_general_continuation() const { return (info_ & (info::owner | info::traced)) != 0; }
 #endif
 
-    /// Never called: engines of the queue have no host side, but nvcc wants a body, and the kernel's in it.
+    /// Never called: the queue engine has no host side, but nvcc needs a body that names the kernel.
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION static status nowhere(const Kernel&, const shape&, const Args&...) {
         return status::not_supported;

@@ -1,4 +1,7 @@
 // Queue engine: where tasks enter kernels.
+//
+// One entry for each kernel and kind of task; its address is what a task carries. An entry unpacks the arguments, makes
+// the block object and calls the kernel; it changes nothing of the scheduler's. Owns no state.
 #pragma once
 
 #include "../observe/begun_kernels.cuh"
@@ -13,7 +16,7 @@ static_assert(is_block<lane_block>() && is_block<wide_block>(), "the queue engin
 
 #if defined(__CUDACC__)
 
-/// The bytes of a payload, wherever they came from, as the payload.
+/// A payload rebuilt from its bytes, wherever they come from.
 template <class Payload, class Words>
 struct payload_bytes_of {
     alignas(Payload) unsigned char bytes[sizeof(Payload)];
@@ -59,7 +62,7 @@ private:
     template <class Block>
     static __device__ void enter(Block& block, const wide_task& task) {
         if constexpr (sizeof(payload_type) <= sizeof(wide_arguments)) {
-            // Not by memcpy, which nvcc does byte by byte here, for want of an alignment.
+            // Not by memcpy, which nvcc performs byte by byte here, for want of an alignment.
             static_assert(alignof(payload_type) <= alignof(wide_arguments));
             const payload_type payload = *reinterpret_cast<const payload_type*>(&task.arguments);
             call(payload.kernel(), block, payload.arguments);

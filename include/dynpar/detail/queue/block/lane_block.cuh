@@ -1,4 +1,8 @@
-// Queue engine: the block that a kernel is handed on a lane.
+// Queue engine: the block of one thread, which a kernel gets on a lane.
+//
+// Owns the block's node (own_) until the block returns, and the count of children that it has launched (launched_),
+// which completion.cuh then settles. May add children to the grid node's counter only if others can run them before the
+// block returns.
 #pragma once
 
 #include "block_interface.cuh"
@@ -49,7 +53,8 @@ public:
             fail(operation::shared, status::shared_memory_exceeded);
             return nullptr;
         }
-        if (shared_memory_ == nullptr) {  // a lane has no fast memory of its own: it is the grid's, and lives longer than it must
+        // A lane has no fast memory of its own: this is the grid's, and lives longer than it must.
+        if (shared_memory_ == nullptr) {
             const arena_index node = grid_of_its_own();
             if (node != 0) shared_memory_ = static_cast<unsigned char*>(allocate_scratch(node, room));
             if (shared_memory_ == nullptr) {
@@ -76,7 +81,8 @@ private:
     DYNPAR_FUNCTION static queue_event new_event() { return queue_event(); }
 
 #if DYNPAR_ON_DEVICE
-    /// The record that children count on once it is there. Those launched before are pointed to it later, at one go.
+    /// The grid node that children count on, once it exists. Those that were launched before it are redirected to it
+    /// later, all at once.
     __device__ arena_index ensure_own(std::uint32_t flags = 0) {
         if (own_ == 0) {
             own_ = make_node(grid_, depth() | flags);
@@ -85,15 +91,15 @@ private:
         }
         return own_;
     }
-    /// The record that continuations and scratch memory belong to.
+    /// The grid node that holds the block's continuations and scratch memory.
     __device__ arena_index grid_of_its_own() { return is_owner() ? grid_ : ensure_own(); }
-    /// Where `shared` had to take memory of the arena, it looks like any other.
+    /// If `shared` had to take memory from the arena, it looks like any other.
     __device__ bool is_own_shared_memory(const void* place) const {
         const unsigned char* byte = static_cast<const unsigned char*>(place);
         return shared_memory_ != nullptr && byte >= shared_memory_ && byte < shared_memory_ + shared_used_;
     }
 
-    /// Who looks for children that were launched too early looks for lane tasks only.
+    /// Needs the node at once: children that were launched before it existed are found among lane tasks only.
     __device__ bool push_child(wide_task& task) {
         if (ensure_own() == 0) return false;
         task.grid = own_;
@@ -119,21 +125,21 @@ private:
         if (result == status::success && !request.open_to_others) ++launched_;
         return result;
     }
-    /// The record to count a child on that others may run before this block returns; the child is counted.
+    /// Counts a child that others may run before this block returns. Returns the node; 0 if there is no memory.
     __device__ arena_index counting_node() {
         if (ensure_own() == 0) return 0;
         launched_ |= block_outcome::accounted;
         fetch_add_relaxed(at<grid_node>(own_)->counter, 1);
         return own_;
     }
-    /// A continuation into a record that nobody else has seen and that has none: two stores.
+    /// A continuation into a node that no other thread has seen and that has none: two stores.
     __device__ bool continue_in_node(const inline_continuation& inlined) {
         if (needs_general_continuation() || ensure_own() == 0 || !fresh_) return false;
         fresh_ = false;
         put_continuation(at<grid_node>(own_), inlined);
         return true;
     }
-    /// What comes after a continuation that is in the record's list has to go there too.
+    /// What follows a continuation that is in the node's list has to go to the list too.
     __device__ void close_inline_continuation() { fresh_ = false; }
     __device__ unsigned& lock_of_block() const { return this_warp().lock; }
     __device__ void* take_scratch(unsigned long long bytes) {
@@ -147,7 +153,7 @@ private:
 
     arena_index own_ = 0;
     std::uint32_t launched_ = 0;  // and the flags of block_outcome
-    bool fresh_ = false;          // own_ has no continuation yet, and nobody else knows it
+    bool fresh_ = false;          // own_ has no continuation yet, and no other thread knows it
     unsigned shared_used_ = 0;
     unsigned char* shared_memory_ = nullptr;
 };

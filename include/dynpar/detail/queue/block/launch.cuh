@@ -1,4 +1,9 @@
-// Queue engine: launches: who runs a grid of a shape, what has to be known of it, and how it becomes a task.
+// Queue engine: launches: who runs a grid of a given shape, what must be known of it, and how it becomes a task.
+//
+// The predicates at the top choose the route (the table is in block_interface.cuh). A launch_request describes a launch
+// that takes the general route: validate_launch() checks it, launch_valid() makes the task, and node and descriptor if
+// it needs them, and pushes it where a worker of its width looks. Owns no state: it writes tasks, descriptors and nodes
+// that other workers cannot see yet, and reaches all others through queues/, join/ and observe/.
 #pragma once
 
 #include "../../../kernel.hpp"
@@ -10,7 +15,7 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// Where a kernel with arguments of these types is entered, by the width of its blocks. Its address is what a task carries.
+/// Where a kernel with arguments of these types is entered, by the width of its blocks. A task carries its address.
 inline namespace hot {
 template <class Kernel, class... Args>
 struct entry_points;
@@ -18,8 +23,8 @@ struct entry_points;
 
 #if defined(__CUDACC__)
 
-/// Notes a call that failed. Where memory for a launch is lacking the run is over: its results are worth nothing, and an endless
-/// recursion ends.
+/// Notes a call that failed. If a launch lacks memory the run is over: its results are worthless, and an endless
+/// recursion must end.
 __device__ __noinline__ inline status report_failure(operation what, status why, text kernel, unsigned depth, shape s) {
     const failed_call call{what, why, 0, kernel, depth, s};
     add_failure(engine().failures, &call);
@@ -27,7 +32,7 @@ __device__ __noinline__ inline status report_failure(operation what, status why,
     return why;
 }
 
-/// Whether a grid of that shape is one lane task, given that its arguments fit.
+/// Whether a grid of that shape is one lane task, if its arguments fit.
 __device__ inline bool is_single_thread(const shape& s) {
     return s.blocks.x == 1 && s.blocks.y == 1 && s.blocks.z == 1 && s.threads.x == 1 && s.threads.y == 1 && s.threads.z == 1 &&
            s.shared_bytes == 0;
@@ -47,37 +52,37 @@ __device__ inline bool is_single_block(const shape& s, unsigned most_threads) {
     return s.shared_bytes == 0 && !s.moldable && s.threads.x > warp_size && s.threads.x <= min(most_threads, engine().block_threads);
 }
 
-/// Whether it is blocks of some threads, both in one dimension and as many as there can be.
+/// Whether blocks and threads are one-dimensional, and as many as possible at most.
 __device__ inline bool is_one_dimensional(const shape& s, unsigned most_threads) {
     if (s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1 || s.shared_bytes > bounds::shared_bytes) return false;
     if (s.blocks.x == 0 || s.blocks.x > bounds::grid_blocks_x || s.threads.x == 0) return false;
     return s.threads.x <= (s.moldable ? most_threads : min(most_threads, engine().block_threads));
 }
 
-/// Whether a task says all that there is to say of a shape, but for the number of blocks.
+/// Whether a task describes the shape completely, except for the number of blocks.
 __device__ inline bool needs_no_descriptor(const shape& s) {
     return s.shared_bytes == 0 && (s.moldable || (s.threads.y == 1 && s.threads.z == 1));
 }
 
-/// What a launch that is not simple needs to know.
+/// What a launch on the general route must know.
 struct launch_request {
-    wide_lane_entry lane;        // entry where a lane runs a block
+    wide_lane_entry lane;        // entry if a lane runs a block
     wide_entry wide;             // entry otherwise
     const void* payload;
     std::uint32_t payload_size;
-    wide_arguments arguments;    // the payload, where it fits
+    wide_arguments arguments;    // the payload if it fits
     operation what;              // launch or then
-    std::uint32_t depth;         // of the grid to be
-    std::uint32_t info;          // of the block that calls
-    arena_index descriptor;         // of its grid, 0 if there are none
+    std::uint32_t depth;         // of the grid to be launched
+    std::uint32_t info;          // of the calling block
+    arena_index descriptor;         // of its grid; 0 if there is none
     bool bad_pointer;            // among the arguments
     bool in_stream;
-    bool on_worker_block;        // the block that calls
+    bool on_worker_block;        // the calling block runs on a worker block
     arena_index stream;
     unsigned most_threads;       // that the kernel can have in a block
     text kernel;                 // its name
 
-    // What admit() finds out.
+    // What validate_launch() finds out.
     width_choice choice;
     bool open_to_others;         // others may run it at once, so it must be counted at once
     bool needs_node;           // of its own
@@ -99,11 +104,12 @@ __device__ __noinline__ inline void trace_request(launch_request& request, const
     traced_launch launch{request.kernel, trace_id_of(request.descriptor), none, none, request.depth, why, s};
     const std::uint32_t caller = launch.parent;
     if (request.what == operation::then) {
-        launch.parent = caller != none ? load_relaxed(engine().trace_records[caller].parent) : none;  // another multiprocessor wrote it
+        // Another multiprocessor wrote it.
+        launch.parent = caller != none ? load_relaxed(engine().trace_records[caller].parent) : none;
         launch.continues = caller;
     }
     if (request.in_stream && request.stream != 0) launch.stream = at<stream_state>(request.stream)->number;
-    // A grid whose parent found no place in the trace has none: it would look like a first grid.
+    // A grid whose parent found no place in the trace gets none: it would look like a first grid.
     request.trace_id = take_trace_id(caller != none);
     if (request.in_trace()) write_launch(engine().trace_records[request.trace_id], keep_name_once(request.kernel), &launch);
 }
@@ -116,7 +122,8 @@ __device__ __noinline__ inline status fail_launch(const launch_request& request,
     return report_failure(request.what, why, request.kernel, request.depth, s);
 }
 
-/// Whether a launch may be, and what is to be known before it; notes it if not. In a traced run it gets its place in the trace.
+/// Whether a launch is valid, and what must be known before it; notes it if not. In a traced run, it gets its place in
+/// the trace.
 __device__ __noinline__ inline status validate_launch(launch_request& request, const shape& s) {
     request.trace_id = dynpar::grid_record::none;
     status why = status::success;
@@ -141,8 +148,8 @@ __device__ __noinline__ inline status validate_launch(launch_request& request, c
     return why;
 }
 
-/// A place for what a task does not say, 0 if there is no memory: one of the trace's, or one that is to be given back, mostly out of
-/// `take_one_piece()`.
+/// A place for a grid's descriptor; 0 if there is no memory. One of the trace's places, which are never given back, or
+/// a piece that is, mostly from `take_one_piece()`.
 template <class TakePiece>
 __device__ inline arena_index take_descriptor(std::uint32_t trace_id, std::uint32_t payload_size, TakePiece take_one_piece) {
     const bool fits = payload_size <= sizeof(wide_arguments);
@@ -161,7 +168,7 @@ __device__ inline arena_index take_descriptor(const launch_request& request) {
     return take_descriptor(request.trace_id, request.payload_size, [] { return take_piece(); });
 }
 
-/// Fills in a task, all but what it counts on, and its details.
+/// Fills in a task, all but the node that it counts on, and its descriptor.
 __device__ inline void fill_task(wide_task& task, const launch_request& request, const shape& s, arena_index place) {
     const std::uint32_t threads = request.choice.threads;
     task.entry = request.choice.width == info::on_lane ? reinterpret_cast<wide_entry>(request.lane) : request.wide;
@@ -176,13 +183,13 @@ __device__ inline void fill_task(wide_task& task, const launch_request& request,
     put_descriptor(*at<grid_descriptor>(place), s, threads, request.trace_id);
 }
 
-/// A child grid with a record of its own, which counts on `parent`: several blocks, a stream, or arguments that need room.
-/// `out_of_memory`, or success; then the caller counts one child more.
+/// A child grid with a node of its own, which counts on `parent`: several blocks, a stream, or arguments that need
+/// room. `out_of_memory`, or success; then the caller counts one more child.
 __device__ inline status launch_with_node(const launch_request& request, const shape& s, arena_index parent) {
     const arena_index node = take_node();
     const arena_index descriptor = request.needs_descriptor ? take_descriptor(request) : 0;
     if (node == 0 || (request.needs_descriptor && descriptor == 0)) {
-        // Not among what is at hand: other lanes may be taking of that.
+        // Not into the caches: other lanes may be taking from them.
         if (node != 0) release(node, 0);
         if (descriptor != 0 && at<grid_descriptor>(descriptor)->link.size_class != not_given_back) {
             release(descriptor, at<grid_descriptor>(descriptor)->link.size_class);
@@ -204,15 +211,16 @@ __device__ inline status launch_with_node(const launch_request& request, const s
     return push_wide(task) ? status::success : status::out_of_memory;
 }
 
-/// A child of a wide block, for which the stack has no place: among the spilled tasks nobody points it to a record that is made later.
+/// A child of a wide block when the deque is full. A task among the spilled ones is not redirected to a node that is
+/// made later, so the node is made now.
 template <class Task>
 __device__ __noinline__ bool push_child_spilled(arena_index& own, arena_index grid, unsigned depth, Task task) {
     task.grid = ensure_shared_node(own, grid, depth);
     return task.grid != 0 && push_spilled<Task>(task);
 }
 
-/// A block task that a block on this worker block launches, and which counts on `own` if that is there, else on `grid`: nobody else can see
-/// it before that block returns or waits.
+/// A block task launched by a block on this worker block. Counts on `own` if that exists, otherwise on `grid`: no other
+/// worker block can see it before that block returns or waits.
 __device__ __noinline__ inline bool push_child_of_worker_block(arena_index& own, arena_index grid, unsigned depth, wide_task task) {
     gang_state& gang = this_block().gang;
     bool pushed = false;
@@ -222,15 +230,18 @@ __device__ __noinline__ inline bool push_child_of_worker_block(arena_index& own,
         pushed = push_on_block_deque(task);
     });
     if (pushed) return true;
-    task.grid = ensure_shared_node(own, grid, depth);  // among the spilled tasks nobody points it to a record that is made later
+    // A spilled task is not redirected to a node that is made later.
+    task.grid = ensure_shared_node(own, grid, depth);
     return task.grid != 0 && push_here(task);
 }
 
-/// A child grid of one block, which counts on `grid`, or on the record `own` of a wide block that launches it, if there is one.
+/// A child grid of one block, which counts on `grid`, or on the node `own` of the wide block that launches it, if there
+/// is one.
 __device__ inline bool launch_without_node(const launch_request& request, const shape& s, arena_index grid,
                                                           arena_index* own) {
     wide_task task;
-    fill_task(task, request, s, request.needs_descriptor ? take_descriptor(request) : 0);  // if any, they have a place in the trace
+    // If it has a descriptor, that is a place in the trace.
+    fill_task(task, request, s, request.needs_descriptor ? take_descriptor(request) : 0);
     if (request.open_to_others) {  // and so counted on `grid` already
         task.grid = grid;
         return push_here(task);
@@ -242,7 +253,7 @@ __device__ inline bool launch_without_node(const launch_request& request, const 
     return own != nullptr ? push_child_spilled(*own, grid, request.info & info::depth_mask, task) : push_spilled(task);
 }
 
-/// A child grid that was admitted. `record`: what it counts on; 0: there was no memory for it. `own`: see launch_without_record.
+/// A valid child grid. `node`: what it counts on; 0: there was no memory for it. `own`: see launch_without_node().
 __device__ __noinline__ inline status launch_valid(const launch_request& request, const shape& s, arena_index node,
                                                       arena_index* own) {
     status result = status::out_of_memory;
@@ -256,13 +267,13 @@ __device__ __noinline__ inline status launch_valid(const launch_request& request
     return result == status::success ? result : fail_launch(request, s, result);
 }
 
-/// A continuation of the grid that `record` is of. `lock`: of all threads that may add to it, where they are of one worker block; null:
-/// any thread may.
+/// A continuation of the grid of `node`. `lock`: of all threads that may add to it, if they are in one worker block;
+/// null: any thread may.
 __device__ __noinline__ inline status continue_with(launch_request& request, const shape& s, arena_index node,
                                                     const inline_continuation& inlined, unsigned* lock) {
     if (const status why = validate_launch(request, s); why != status::success) return why;
     if (node == 0) return fail_launch(request, s, status::out_of_memory);
-    // A record has no room for what the trace knows of a continuation.
+    // A node has no room for what the trace must know of a continuation.
     const bool may_be_inlined = inlined.entry != nullptr && lock != nullptr && (request.info & info::traced) == 0;
     if (may_be_inlined && add_inline_continuation(node, inlined, *lock)) return status::success;
     const arena_index descriptor = take_descriptor(request);

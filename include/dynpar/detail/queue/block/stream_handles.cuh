@@ -1,4 +1,7 @@
-// Queue engine: the streams and events that kernels handle.
+// Queue engine: the handles of streams and events that kernels use.
+//
+// A handle is an arena index; what it refers to, and its order, is join/stream.cuh's. Owns nothing in the engine but
+// the reference that it gives back when it is destroyed.
 #pragma once
 
 #include "launch.cuh"
@@ -21,7 +24,8 @@ class wide_block;
 /// A stream of a block on the queue engine; made by `block.make_stream()`, for that block alone.
 class queue_stream {
 public:
-    /// Nothing that is given to the stream from now on begins before the work before the event's latest record is complete.
+    /// Work that is given to the stream from now on does not begin before the work before the event's latest record is
+    /// complete.
     DYNPAR_FUNCTION status wait(const queue_event& event);
 
     DYNPAR_FUNCTION ~queue_stream() {
@@ -49,7 +53,7 @@ private:
 /// An event of a block on the queue engine; made by `block.make_event()`, for that block alone.
 class queue_event {
 public:
-    /// Records the event: it is complete once all that was given to the stream before is.
+    /// Records the event: it is complete when everything that was given to the stream before is complete.
     DYNPAR_FUNCTION status record(const queue_stream& stream) {
 #if DYNPAR_ON_DEVICE
         using namespace detail::queue;
@@ -91,7 +95,7 @@ private:
     DYNPAR_FUNCTION queue_event() {}
 
     bool alive_ = true;
-    detail::queue::arena_index state_ = 0;  // of its latest record; 0: never recorded, and nobody waits for it
+    detail::queue::arena_index state_ = 0;  // of its latest record; 0: never recorded, and no stream waits for it
 };
 
 DYNPAR_FUNCTION inline status queue_stream::wait(const queue_event& event) {

@@ -1,4 +1,8 @@
-// Queue engine: the block that a kernel is handed on a warp or on a worker block.
+// Queue engine: the block of several threads, which a kernel gets on a warp or on a worker block.
+//
+// The threads of the block share its state: own, own_accounted and refused_shared, in warp_state (with own_continued)
+// for a block on a warp and in gang_state for one on a worker block; frame.cuh and run_gang.cuh save and restore them.
+// Each thread owns its copy of the object, with its count of children.
 #pragma once
 
 #include "block_interface.cuh"
@@ -91,15 +95,16 @@ private:
     DYNPAR_FUNCTION static queue_event new_event() { return queue_event(); }
 
 #if DYNPAR_ON_DEVICE
-    /// Bytes: all that calls of shared() have passed.
+    /// In bytes: what the calls of shared() have used up.
     __device__ unsigned shared_used() const { return min(size_.shared_bytes(), shared_calls_ % refused_call * 16); }
     __device__ bool is_on_warp() const { return (info_ & info::width_mask) == info::on_warp; }
     __device__ arena_index& own() const { return is_on_warp() ? this_warp().own : this_block().gang.own; }
-    /// The record that children count on. The only block of a grid that has a record needs no other, unless a wait() has made one.
+    /// The grid node that children count on. If the block is the only one of a grid with a node, that node will do,
+    /// unless a wait() has made another.
     __device__ arena_index ensure_own() const {
         if (!is_sole_owner(info_)) return ensure_shared_node(own(), grid_, depth());
         const arena_index there = load_relaxed_in_block(own());
-        if (there == 0) store_relaxed_in_block(own(), grid_);  // as any other thread of the block does now
+        if (there == 0) store_relaxed_in_block(own(), grid_);  // every other thread of the block stores the same
         return there != 0 ? there : grid_;
     }
     __device__ arena_index grid_of_its_own() const { return is_owner() ? grid_ : ensure_own(); }
@@ -111,8 +116,8 @@ private:
         return byte >= memory && byte < memory + used;
     }
 
-    /// A refused call of shared() is in the report once, by the first of the block's threads that gets there, whichever have returned: all
-    /// that make the call count it with the same number.
+    /// A refused call of shared() is reported once, by the first of the block's threads to get there, no matter which
+    /// have returned: all that make the call count it with the same number.
     __device__ bool is_first_refused() {
         if (shared_calls_ >= 0xffffu * refused_call) return true;  // from here on once for each thread: rather too often than never
         shared_calls_ += refused_call;
@@ -128,9 +133,10 @@ private:
         ++launched_;
         return true;
     }
-    /// A grid of one block of which a task says all, and which the kernels' own way is not for: it is traced, or for worker blocks.
-    /// False if this one is not for it either, or if anything is not as usual. Without a call: what is live across one is written to the
-    /// stack of a single thread, where 4 bytes take a line of the first-level cache.
+    /// A grid of one block that its task describes completely, for cases that the kernels' own route excludes: a traced
+    /// run, or a block for a worker block. False if it is neither, or if anything is unusual. Makes no call on its
+    /// common path: what is live across a call is written to the stack of a single thread, where 4 bytes take a line of
+    /// the first-level cache.
     template <class Kernel, class... Args>
     static __device__ __noinline__ bool push_single_block(wide_arguments arguments, std::uint32_t threads, bool moldable, arena_index grid,
                                                       std::uint32_t task_info) {
@@ -146,7 +152,7 @@ private:
         traced_child* noted = nullptr;
         if (is_traced(task_info)) {
             task.info |= info::bare;
-            // Not an argument: kernels that are not traced would hand it over as well.
+            // Not an argument: kernels that are not traced would have to pass it as well.
             const arena_index descriptor = on_worker_block ? gang.current.descriptor : warp.current.descriptor;
             unsigned& count = on_worker_block ? gang.traced.count : warp.traced.count;
             traced_child* const children = on_worker_block ? gang.traced.children : warp.traced.children;
@@ -156,7 +162,7 @@ private:
             if (noted == nullptr) return false;
         }
 #endif
-        // Nobody looks at the place before the block returns or waits.
+        // No other thread looks at the place before the block returns or waits.
         wide_task* const place = size > warp_size ? reserve_block_task() : reserve<wide_task>();
         if (place == nullptr) {
 #if !DYNPAR_NO_TRACE
@@ -183,7 +189,7 @@ private:
         if (result == status::success && !request.open_to_others) ++launched_;
         return result;
     }
-    /// A child that others may run before this block returns is counted at once; on which record, 0 if there is no memory.
+    /// Counts a child at once that others may run before this block returns. Returns the node; 0 if there is no memory.
     __device__ arena_index counting_node() {
         const arena_index mine = ensure_own();
         if (mine == 0) return 0;
@@ -191,7 +197,7 @@ private:
         fetch_add_relaxed(at<grid_node>(mine)->counter, 1);
         return mine;
     }
-    /// A continuation into the record that only this block knows, for the first of the block's threads that asks.
+    /// A continuation into a node that only this block knows, for the first of the block's threads that asks.
     __device__ bool continue_in_node(const inline_continuation& inlined) {
         if (needs_general_continuation() || !is_on_warp() || ensure_own() == 0) return false;
         bool is_first = false;
@@ -215,7 +221,8 @@ private:
     block_size size_;
     unsigned thread_rank_;
     std::uint32_t launched_ = 0;
-    // Of shared(): the memory that calls have passed, in pieces of 16 bytes, and above that how many got none. One word, since every return of a kernel restores the registers that a block takes.
+    // Of shared(): memory used by calls, in pieces of 16 bytes, and above that the number of calls that got none. One
+    // word, since every return of a kernel restores the registers that a block takes.
     static constexpr unsigned refused_call = 1u << 16;
     unsigned shared_calls_ = 0;
 };
