@@ -1,6 +1,6 @@
-// Queue engine: one run at a time, also where a graph replays some. The host orders all other runs by events; a graph may be replayed at any
-// time, in any stream, beside another graph with a run of the same engine and beside run(). From the first run that is captured on every run
-// takes a lock in device memory.
+// Queue engine: one run at a time, also when graphs replay some. Events order all other runs; but a graph may be
+// replayed at any time, in any stream, beside another graph with a run of the same engine and beside run(). So from the
+// first captured run on, every run takes a lock in device memory. Owns run_control::lock and lock_waiters.
 #pragma once
 
 #include <cstdio>
@@ -13,9 +13,10 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// A grid of one thread in front of the run: waits until no other run has the engine. It stays on a multiprocessor meanwhile, where there may
-/// be no room for a worker block beside it; so fewer of them wait than there are multiprocessors, and the run that has the engine goes on.
-/// (A template so that every translation unit may define it.)
+/// A grid of one thread before the run: waits until no other run holds the engine. It occupies a multiprocessor while
+/// it waits, and there may be no room for a worker block beside it. So fewer of them wait than there are
+/// multiprocessors, and the run that holds the engine can continue. (A template, so that every translation unit may
+/// define it.)
 template <class Control>
 __global__ void enter_engine(Control* control, unsigned multiprocessors) {
     if (compare_exchange_relaxed(control->lock, 0u, 1u) != 0) {
@@ -29,7 +30,7 @@ __global__ void enter_engine(Control* control, unsigned multiprocessors) {
     fence();
 }
 
-/// One thread, when a run has left nothing more to do.
+/// One thread, when the run has nothing more to write.
 __device__ inline void leave_engine(run_control& control) {
     fence();
     exchange_relaxed(control.lock, 0u);

@@ -1,7 +1,13 @@
-// Queue engine: the grid that a run begins with. Every worker block begins with a share of it: by a stack or by the board it would come
-// microseconds later, and there is nothing else to do yet. Some may not begin before others end, where another kernel is in their place; so
-// shares go by the order in which they begin, and who has nothing to do takes one that is left. The first one begins before the others, as
-// blocks of a grid do that have a lower number.
+// Queue engine: how the grid that a run begins with reaches its worker blocks.
+//
+// Every worker block begins with a chunk of it, straight from the persistent grid's parameters: through a deque or the
+// open grids its blocks would begin microseconds later, and there is nothing else to do yet. Some worker blocks may not
+// begin before others end, because another kernel is in their place. So chunks are numbered in the order in which
+// worker blocks begin, and a warp without work takes a chunk that is left. Worker block 0 makes the grid node; the
+// others wait for it, on the assumption that blocks of a grid with lower numbers begin first.
+//
+// Owns run_control::first_places and first_chunks, and gang_state::first_chunks. May open the worker block's first
+// chunk.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +23,14 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// The first grid's details, word by word, one in each lane: all but where they are, and where the record is.
+/// The first grid's descriptor, word by word, one in each lane: all but its place and the grid node's.
 template <class Kernel, class... Args>
 __device__ inline std::uint32_t word_of_first_descriptor(const first_grid& first, const payload_of<Kernel, Args...>& payload) {
     static_assert(sizeof(grid_descriptor) == warp_size * sizeof(std::uint32_t));
     std::uint32_t word = reinterpret_cast<const std::uint32_t*>(&first.descriptor)[lane_rank()];
     const bool on_lane = (first.descriptor.task.info & info::width_mask) == info::on_lane;
-    wide_task task;  // of which the lanes take what they need, without an index, which would put it into local memory
+    // The lanes take the words that they need, without an index: an index would put the task into local memory.
+    wide_task task;
     task.entry = on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane) : &entry_points<Kernel, Args...>::wide;
     task.arguments = {};
     if constexpr (payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
@@ -41,13 +48,13 @@ __device__ inline std::uint32_t word_of_first_descriptor(const first_grid& first
     return word;
 }
 
-/// Where the first grid's details and its record are; 0 and 0: nowhere yet, or there was no memory.
+/// Where the first grid's descriptor and its node are; 0 and 0: nowhere yet, or there was no memory.
 struct first_places {
     arena_index descriptor;
     arena_index node;
 };
 
-/// One thread of the run: finds them a place, and fills in the record.
+/// One thread of the run: allocates both and fills in the node.
 __device__ inline first_places make_first_grid(const first_grid& first, const void* payload, text kernel) {
     if (engine().deadline_nanoseconds != 0) store_relaxed(engine().control->begun_at, device_nanoseconds());
     const arena_index node = take_first_node();
@@ -68,7 +75,7 @@ __device__ inline first_places make_first_grid(const first_grid& first, const vo
     return {descriptor, node};
 }
 
-/// One thread of another worker block than the first: waits until the grid has a record, which its blocks count on.
+/// One thread of any worker block but the first: waits until the grid has a node, on which its blocks count.
 __device__ inline first_places wait_for_first_grid() {
     unsigned long long bits = 0;
     do {
@@ -76,25 +83,27 @@ __device__ inline first_places wait_for_first_grid() {
     } while (bits == 0 && !run_stopped());
     return {static_cast<arena_index>(bits >> 32), static_cast<arena_index>(bits)};
 }
-/// One thread of the first worker block, behind all that it has written and seen others write.
+/// One thread of the first worker block: publishes the places, and releases all that it has written and seen others
+/// write.
 __device__ inline void show_first_grid(first_places places) {
     const unsigned long long bits = static_cast<unsigned long long>(places.descriptor) << 32 | places.node;
     store_release(engine().control->first_places, bits);
 }
 
-/// Blocks in a share of the first grid.
+/// Blocks in a chunk of the first grid.
 __device__ inline std::uint32_t first_chunk_size(std::uint32_t blocks, std::uint32_t width) {
     return guided_chunk(blocks, width, blockDim.x / warp_size);
 }
 
-/// A warp of a worker block that begins: the number of its share, in the first lane. The answer is on its way while the worker block begins.
+/// A warp of a worker block that begins: the number of its chunk, in the first lane. Asked for before anything else, so
+/// that the answer is on its way while the worker block begins.
 __device__ inline unsigned number_of_first_chunk(const engine_view& view, const wide_task& task) {
     const bool is_only_one = first_chunk_size(task.last, task.info & info::width_mask) >= task.last;
     if (blockIdx.x == 0 || is_only_one || lane_rank() != 0) return blockIdx.x;
     return 1 + fetch_add_relaxed(view.control->first_chunks, 1u);
 }
 
-/// One lane: blocks of the first grid that are nobody's share, from that one on.
+/// One lane: publishes the blocks of the first grid that are in no chunk, from block `first` on.
 __device__ inline void offer_rest_of_first_grid(arena_index descriptor, std::uint32_t width, std::uint32_t first) {
     wide_task rest;
     copy_task(rest, at<grid_descriptor>(descriptor)->task);
@@ -105,7 +114,8 @@ __device__ inline void offer_rest_of_first_grid(arena_index descriptor, std::uin
     if (!push_here(rest)) stop_run(no_memory);
 }
 
-/// One lane of a warp that has nothing to do: blocks of the first grid that no worker block has come for. False if there are none.
+/// One lane of a warp without work: takes a chunk of the first grid for which no worker block has come yet. False if
+/// there is none.
 __device__ __noinline__ inline bool take_first_chunk() {
     gang_state& gang = this_block().gang;
     const std::uint32_t chunks = load_relaxed_in_block(gang.first_chunks);
@@ -127,8 +137,8 @@ __device__ __noinline__ inline bool take_first_chunk() {
     return true;
 }
 
-/// A warp of each worker block, the only one that may fill the share yet: opens it, with blocks of the first grid if there are enough.
-/// `word`: of its details. `number`: of the share, in the first lane.
+/// One warp of each worker block, while it alone may write the chunk: opens the chunk with blocks of the first grid, if
+/// there are enough. `word`: of the descriptor. `number`: of the chunk, in the first lane.
 __device__ inline void begin_first_grid(std::uint32_t word, unsigned number, const first_grid& first, const void* payload, text kernel) {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
@@ -137,7 +147,8 @@ __device__ inline void begin_first_grid(std::uint32_t word, unsigned number, con
     const std::uint32_t blocks = task.last;
     const std::uint32_t each = first_chunk_size(blocks, width);
     number = __shfl_sync(all_lanes, number, 0);
-    const std::uint64_t before = number < gridDim.x ? static_cast<std::uint64_t>(number) * each : blocks;  // else all are taken
+    // A number past the last worker block's: all chunks are taken.
+    const std::uint64_t before = number < gridDim.x ? static_cast<std::uint64_t>(number) * each : blocks;
     const auto begin = static_cast<std::uint32_t>(min(before, static_cast<std::uint64_t>(blocks)));
     const std::uint32_t end = begin + min(each, blocks - begin);
     first_places places{0, 0};

@@ -1,4 +1,8 @@
-// Queue engine: the resident grid that is a run, from its first task to the state it leaves for the next run.
+// Queue engine: the persistent grid, which is a run, from the first task to the state that it leaves for the next run.
+//
+// Every worker block begins in begin_worker_block() and ends in end_worker_block(); the last one to end runs
+// finish_run(). Between them work() owns the run, and nothing here is called. At both ends of the run, and only there,
+// this file may write any member of run_control, warp_state, gang_state and run_result.
 #pragma once
 
 #include "observe/begun_kernels.cuh"
@@ -13,7 +17,8 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// All threads of a worker block: what it has in shared memory when a run begins. Inlined, since it reads the resident grid's parameters.
+/// All threads of a worker block: prepares its shared memory for the run. Inlined, since it reads the persistent grid's
+/// parameters.
 __device__ inline void begin_worker_block(const engine_view& view, text first_kernel) {
     const auto clear = [](void* memory, std::size_t bytes) {
         for (unsigned i = lane_rank(); i < bytes / sizeof(uint4); i += warp_size) static_cast<uint4*>(memory)[i] = make_uint4(0, 0, 0, 0);
@@ -37,7 +42,7 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
         clear(&gang, sizeof(gang));
         if (threadIdx.x == 0) {
             gang.searching = blockDim.x / warp_size;
-            gang.chunk_lock = 1;  // until it has what it begins with
+            gang.chunk_lock = 1;  // until the chunk that it begins with is open
 #if !DYNPAR_NO_TRACE
             if (view.trace != nullptr) begin_trace(first_kernel);
 #endif
@@ -53,7 +58,7 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
 #endif
 }
 
-/// Tasks that are left when a run was stopped, of one warp.
+/// Tasks of one warp that are left when a run was stopped; its worker block's tasks are counted by the first warp.
 __device__ inline unsigned long long count_abandoned() {
     warp_state& warp = this_warp();
     unsigned long long left = warp.lane_owner_end - warp.lane_steal_end;
@@ -68,7 +73,7 @@ __device__ inline unsigned long long count_abandoned() {
     return left;
 }
 
-/// Empties a slot of a run that was stopped; how many tasks were in it.
+/// Empties a transfer cell after a stopped run. Returns how many tasks were in it.
 __device__ inline unsigned take_away_donation(transfer_cell& slot) {
     const bool full = (load_relaxed(slot.turn) & 1) != 0;
     const unsigned tasks = full ? load_relaxed(slot.count) & ~transfer_cell::holds_wide : 0;
@@ -76,12 +81,13 @@ __device__ inline unsigned take_away_donation(transfer_cell& slot) {
     return tasks;
 }
 
-/// The last worker block of a run: says what there is to say, and leaves everything as it was found.
+/// The last worker block of a run: publishes the run's result and resets the control block for the next run.
 __device__ inline void finish_run() {
     run_control& control = *engine().control;
     failure_table& failures = *engine().failures;
     run_result& result = *engine().result;
-    // Read at one go: loads that wait for each other, and a look at host memory, would take longer than all the rest.
+    // Read all at once: loads that wait for each other, and one read of host memory, would take longer than all the
+    // rest.
     const unsigned stop = load_relaxed(control.stop);
     const unsigned empty_donations = load_relaxed(control.empty_donations);
     const unsigned long long failed_calls = load_relaxed(failures.failed_calls);
@@ -128,7 +134,7 @@ __device__ inline void finish_run() {
         }
         if (failed_calls == 0) result.failures.failed_calls = 0;
     }
-    if (failed_calls != 0) {  // so that the next run, or replay, counts its own
+    if (failed_calls != 0) {  // so that the next run, or replay, counts only its own
         const unsigned* const from = reinterpret_cast<const unsigned*>(&failures);
         unsigned* const to = reinterpret_cast<unsigned*>(&result.failures);
         for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x) to[i] = load_relaxed(from[i]);
@@ -137,13 +143,15 @@ __device__ inline void finish_run() {
             reinterpret_cast<unsigned*>(&failures)[i] = 0;
         }
     }
-    // Whatever there was: without a barrier here nobody knows whether thread 0 has forgotten it already.
+    // Cleared in every run, used or not: finding out would take another barrier, since thread 0 resets the counts
+    // below.
     for (unsigned i = threadIdx.x; i < run_result::most_kernels; i += blockDim.x) {
         control.begun_kernels[i] = 0;
         control.begun_depths[i] = 0;
     }
     for (unsigned i = threadIdx.x; i < size_classes * sublists; i += blockDim.x) control.free_lists[i / sublists][i % sublists] = 0;
-    if (engine().replayed || engine().locked) {  // the host, or another run, goes by what the first thread writes last
+    // The host, or another run, waits for what the first thread writes last.
+    if (engine().replayed || engine().locked) {
         fence_for_host();
         __syncthreads();
     }
@@ -174,14 +182,15 @@ __device__ inline void finish_run() {
         if (cells_may_be_full) donated[i] = 0;
         all_requests[i]->donated = donated[i];
         all_requests[i]->open = 0;
-        all_requests[i]->posted = donated[i];  // tickets that were never served count as not taken
+        all_requests[i]->posted = donated[i];  // a request that was never served counts as not posted
     }
-    if (engine().replayed) fence_for_host();  // the host may look at the result before it has seen the grid end
+    if (engine().replayed) fence_for_host();  // the host may read the result before it has seen the grid end
     store_relaxed(result.finished, 1u);
     if (engine().locked) leave_engine(control);
 }
 
-/// The first warp: what the warps of this worker block have counted, in one go: all worker blocks add to the same places.
+/// The first warp: adds what the warps of this worker block have counted to the run's totals. In one go, since all
+/// worker blocks add to the same words.
 __device__ inline void add_up_counts() {
     const unsigned lane = lane_rank();
     const warp_state* const warps = &this_warp();
@@ -197,7 +206,8 @@ __device__ inline void add_up_counts() {
     if (deepest_wait != 0) fetch_max_relaxed(control.deepest_wait, deepest_wait);
 }
 
-/// One thread: one worker block less. Behind all that it has written and seen others write; the last one sees all that the others have.
+/// One thread: counts this worker block as ended. Releases all that it has written and seen others write; the last one
+/// acquires what all others have released.
 __device__ inline bool is_last_to_end() {
     return fetch_add_acq_rel(reinterpret_cast<int&>(engine().control->blocks_left), 1) == static_cast<int>(gridDim.x) - 1;
 }
@@ -225,9 +235,10 @@ __device__ __noinline__ inline void end_worker_block() {
     if (__syncthreads_or(static_cast<int>(last)) != 0) finish_run();
 }
 
-/// DYNPAR_QUEUE_MOST_THREADS: the widest worker block that the resident grid is compiled for, and so the widest block that can run. A
-/// kernel called through a pointer may use as many registers as are left to a thread then. In relocatable device code ptxas compiles
-/// every function for itself, and the linker refuses one that needs more: so half the width there, and twice the registers.
+/// DYNPAR_QUEUE_MOST_THREADS: the widest worker block that the persistent grid is compiled for, and so the widest block
+/// that can run. It bounds the registers of every kernel, since a kernel called through a pointer may use as many as
+/// are left to a thread. In relocatable device code ptxas compiles each function separately, and the linker refuses one
+/// that needs more; so the width there is half, and the registers are twice as many.
 #if !defined(DYNPAR_QUEUE_MOST_THREADS)
 #if defined(__CUDACC_RDC__)
 #define DYNPAR_QUEUE_MOST_THREADS 512
@@ -236,8 +247,8 @@ __device__ __noinline__ inline void end_worker_block() {
 #endif
 #endif
 
-/// A run. The kernel of the first grid is part of the type, so that the resident grid is in one module with every kernel that can
-/// come to run in it: device code that is not relocatable knows no function of another module.
+/// A run. The kernel of the first grid is part of the type, so that the persistent grid is in the same module as every
+/// kernel that can come to run in it: device code that is not relocatable knows no function of another module.
 template <class Kernel, class... Args>
 __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
     persistent_grid(const __grid_constant__ engine_view view, const __grid_constant__ first_grid first,

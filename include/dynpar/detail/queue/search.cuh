@@ -1,4 +1,20 @@
-// Queue engine: how a warp that has nothing to run finds work.
+// Queue engine: how a warp that has nothing to run finds work. In this order:
+//
+// 1. what the worker block's other warps have agreed on: a block task that all have joined;
+// 2. the worker block's chunk, and more of an open grid when the chunk is used up;
+// 3. a donation in the warp's transfer cell;
+// 4. the end of the run;
+// 5. the warp's own deques: a continuation may have begun on them;
+// 6. a chunk of the first grid that no worker block has come for;
+// 7. a block task, of the worker block's deque or chunk: the warp offers to join, and waits for the others;
+// 8. for the leader warp: open grids for worker blocks, donations of block tasks, and steal requests of other worker
+//    blocks.
+//
+// A warp that finds none of these posts a steal request, and the leader warp another for its worker block; then it
+// polls again. Idle warps are many, so each word in device memory is polled by one warp for its worker block, or not
+// often.
+//
+// Owns gang_state::read_at, and with block_chunk.cuh gang_state::open_grids, the worker block's copy of what is open.
 #pragma once
 
 #include "deadline.cuh"
@@ -14,8 +30,9 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// One lane of an idle warp, in turns with those of its worker block: reads in device memory whether the run is over and what is on the
-/// board, and takes of that what is for warps. What it has read, the others find in shared memory.
+/// One lane of an idle warp, taking turns with the others of its worker block: reads in device memory whether the run
+/// is over and which grids are open, and fetches a chunk if warps can run it. The others find what it has read in
+/// shared memory.
 __device__ inline void poll_shared_state() {
     constexpr unsigned cycles_between = 300;
     gang_state& gang = this_block().gang;
@@ -43,7 +60,7 @@ __device__ inline void poll_shared_state() {
     if (place != open_grid_places) fetch_chunk(place, open_grid_word(seen));
 }
 
-/// Whether the board, as far as is known, has something for worker blocks; then where.
+/// Whether an open grid is for worker blocks, as far as this worker block knows; if so, which.
 __device__ inline bool block_task_is_open(unsigned& place, open_grid_word& seen) {
     for (place = 0; place < open_grid_places; ++place) {
         seen = open_grid_word(load_relaxed_in_block(this_block().gang.open_grids[place]));
@@ -52,24 +69,25 @@ __device__ inline bool block_task_is_open(unsigned& place, open_grid_word& seen)
     return false;
 }
 
-// How often an idle warp sleeps before it looks at everything: where it has a ticket, and so need not ask for anything; before it asks for
-// one, when it begins, since the first grid may be on the board next, and after blocks of the share, since more may follow. Thousands of
-// warps that ask at once wait for each other longer than many a grid takes; but without a ticket there is no gift, and the later the
-// others ask, the longer a tree takes that begins on one warp.
+// How many times an idle warp polls the cheap sources before it looks at everything. With a request posted it need not
+// ask for anything, so it polls long. Before it posts one, it polls for a while when the run begins, since the first
+// grid may be published next, and after blocks of a chunk, since more may follow: thousands of warps that post requests
+// at once wait for each other longer than many a grid takes. But without a request there is no donation, and the later
+// the others post theirs, the longer a tree takes that begins on one warp.
 inline constexpr unsigned polls_with_request = 200;
 inline constexpr unsigned polls_at_first = 12;
 inline constexpr unsigned polls_after_chunk = 60;
 
 enum class finding : int { nothing, over, donation, block_task, own_task, of_chunk, block_work };
 
-/// One lane of an idle warp: sleeps until something comes. A gift, or blocks of the share, which it takes at once; nothing, if it is
-/// anything else. Here idle warps are most of their time. It is short: were it longer, it would drive what they run next out of the
-/// instruction cache.
+/// One lane of an idle warp: sleeps until something comes. Returns a donation, or blocks of the chunk, which it claims
+/// at once; `nothing` for everything else. Idle warps spend most of their time here. The loop is short: if it were
+/// longer, it would drive the code that they run next out of the instruction cache.
 __device__ inline finding poll_until_something_comes(unsigned polls, warp_claim& claim) {
     constexpr unsigned nanoseconds = 60;
     gang_state& gang = this_block().gang;
     const bool leader = threadIdx.x == 0;
-    std::uint32_t turn = 0;  // as of the nap before: nothing here waits for device memory
+    std::uint32_t turn = 0;  // as of the poll before: nothing here waits for device memory
     std::uint32_t block_turn = 0;
     for (unsigned poll = 0; poll < polls; ++poll) {
         const bool has_donation = is_donation(turn);
@@ -93,15 +111,15 @@ __device__ inline finding poll_until_something_comes(unsigned polls, warp_claim&
     return finding::nothing;
 }
 
-/// One lane of a warp that has nothing to run: looks for work until there is some. What is of the share it takes. `naps`: how long it waits
-/// for that before it takes a ticket.
+/// One lane of a warp that has nothing to run: looks for work until there is some. Blocks of the chunk it claims right
+/// away, in `claim`. `polls`: how many times it polls for that before it posts a request.
 __device__ inline finding search(warp_claim& claim, unsigned polls) {
     warp_state& warp = this_warp();
     gang_state& gang = this_block().gang;
     run_control& control = *engine().control;
     const bool leader = threadIdx.x == 0;
     bool offered = false;
-    // What others have agreed on meanwhile comes first: they count on this warp.
+    // What the other warps have agreed on in the meantime comes first: they count on this warp.
     const auto unless_joined = [&](finding found) { return offered && !withdraw() ? finding::block_task : found; };
     for (unsigned tries = 0;; ++tries) {
         if (offered) {
@@ -128,7 +146,8 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
         }
         if (offered && all_have_joined()) return finding::block_task;
         const bool free_for_more = !leader || (!block_wanted && !has_block_work());
-        // The agent's warps may not be able to come together before it has what one of them waits for.
+        // Now and then also when there is other work: the worker block's warps may not be able to join before it has
+        // the blocks that one of them waits for.
         unsigned place;
         open_grid_word seen;
         if (leader && (free_for_more || tries % 16 == 15) && block_task_is_open(place, seen)) fetch_chunk(place, seen);
@@ -140,9 +159,9 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
             gang.request = post_request(control.block_requests);
             gang.has_request = 1;
         }
-        if (donation_is_there()) return unless_joined(finding::donation);  // else it waits in its slot
+        if (donation_is_there()) return unless_joined(finding::donation);  // if not taken now, it stays in its cell
         if (leader && (block_donation_is_there() || (has_block_tasks_to_donate() && has_open_request(control.block_requests)))) {
-            return unless_joined(finding::block_work);  // or on the stack
+            return unless_joined(finding::block_work);  // or on the deque
         }
         if (offered) __nanosleep(50);
         if (tries % 16 == 15) check_deadline();
@@ -153,11 +172,11 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
 __device__ inline bool is_over() { return __any_sync(all_lanes, load_relaxed_in_block(this_block().gang.over) != not_over); }
 
 inline namespace hot {
-/// All lanes together, with nothing to run: waits for work, and runs what it finds in the share. False when the run is over. `naps`: see
-/// search.
+/// All lanes together, with nothing to run: waits for work, and runs what it finds in the chunk. False when the run is
+/// over. `polls`: see search().
 __device__ __noinline__ inline bool find_work(unsigned polls) {
     warp_claim claim{0, 0};
-    __syncwarp();  // all have seen that the stacks are empty before a grid may go on from here
+    __syncwarp();  // all have seen the deques empty before a grid may continue here
     if (lane_rank() == 0) claim = claim_or_fetch();
     finding found = __shfl_sync(all_lanes, claim.left, 0) != 0 ? finding::of_chunk : finding::nothing;
     while (true) {
@@ -166,8 +185,8 @@ __device__ __noinline__ inline bool find_work(unsigned polls) {
             polls = polls_after_chunk;
         }
         flush_all();
-        const bool has_tasks = !has_no_tasks();  // a continuation begins
-        __syncwarp();                            // all have read it before one goes on to search, which may begin one too
+        const bool has_tasks = !has_no_tasks();  // a continuation has begun
+        __syncwarp();                            // all have read it before one searches, which may begin one too
         if (has_tasks) return true;
         if (lane_rank() == 0) {
             begin_search();

@@ -1,4 +1,10 @@
-// Queue engine: what a warp does for the whole of a run: steps, one after another or on top of a wait; without any, it searches.
+// Queue engine: what a warp does during a run: steps, one after another or on top of a wait; when a step finds no task,
+// it searches.
+//
+// A step runs tasks of the warp's own deques, and joins the other warps of its worker block for a block task. A nested
+// step runs only what is deeper than the wait below it, and therefore looks everywhere for it. Sets warp_state::depth,
+// awaited and level, which say on top of what the warp runs; work() owns the rhythm in which it serves steal requests
+// and looks at the clock.
 #pragma once
 
 #include "search.cuh"
@@ -9,8 +15,9 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// How many tasks from the top of a stack may run now. In a nested step those that are deeper than what waits, at most 32: not all
-/// that lies on top is, since a gift may have come from anywhere. All lanes together.
+/// All lanes together: how many tasks at the owner end of a deque may run now. In a nested step, those that are deeper
+/// than the waiting block, at most 32: not everything at the owner end is, since a donation may have come from
+/// anywhere.
 template <class Task, bool Nested>
 __device__ inline std::uint32_t available() {
     using deque = own_deque<Task>;
@@ -25,8 +32,9 @@ __device__ inline std::uint32_t available() {
     return count;
 }
 
-/// In a nested step with nothing else to do: looks further down the stack for a task that is deeper than what waits. That alone
-/// guarantees that mixed widths cannot wait for each other in a circle. All lanes together.
+/// All lanes together, in a nested step with nothing else to do: looks further down the deque for a task that is deeper
+/// than the waiting block, and swaps it to the owner end. Only this guarantees that waits of mixed widths form no
+/// cycle.
 template <class Task>
 __device__ inline bool bring_up(int deeper_than) {
     using deque = own_deque<Task>;
@@ -52,18 +60,21 @@ __device__ inline bool bring_up(int deeper_than) {
     return false;
 }
 
-/// In a nested step: takes blocks of a posted grid, of the share or of the board, that may run on top of what waits. All lanes together.
+/// All lanes together, in a nested step: claims blocks that may run on top of the wait, of the worker block's chunk or
+/// of an open grid.
 __device__ inline bool claim_blocks_deeper_than(int depth) {
     bool taken = false;
-    __syncwarp();  // all have looked at the stacks before one pushes
+    __syncwarp();  // all have read the deques before one pushes
     if (lane_rank() == 0) {
         run_control& control = *engine().control;
         wide_task task;
         taken = take_of_chunk(depth, false, task);
         for (unsigned place = 0; !taken && place < open_grid_places; ++place) {
             const open_grid_word seen(load_relaxed(control.open_grids[place]));
-            if (seen.left() <= 0) continue;  // blocks for worker blocks too: this warp may be the only one that can see to them
-            // The place may have gone to another grid since: then its blocks lie below what may run here, as some gifts do.
+            // Blocks for worker blocks count too: this warp may be the only one that can have them run.
+            if (seen.left() <= 0) continue;
+            // The place may have changed to another grid by then: its blocks lie on the deque below what may run here,
+            // as some donations do.
             const wide_task& published = at<grid_descriptor>(seen.descriptor())->task;
             if (static_cast<int>(load_relaxed(published.info) & info::depth_mask) <= depth) continue;
             const std::uint32_t wanted = grain_of(seen.width());
@@ -79,7 +90,7 @@ __device__ inline bool claim_blocks_deeper_than(int depth) {
     return __shfl_sync(all_lanes, taken, 0);
 }
 
-/// Runs something, if there is anything to run. False if not.
+/// Runs something if there is anything to run. False if not.
 template <bool Nested>
 __device__ inline bool step() {
     warp_state& warp = this_warp();
@@ -110,8 +121,8 @@ __device__ inline bool step() {
     }
 }
 
-/// Runs `action` on top of a frame whose shallowest waiting block has this depth, and one of whose records is `awaited`. All lanes
-/// together.
+/// All lanes together: runs `action` on top of a frame whose shallowest waiting block has this depth. `awaited`: a grid
+/// node that the frame waits for.
 template <class Action>
 __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action action) {
     warp_state& warp = this_warp();
@@ -143,12 +154,12 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
 __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaited) {
     return on_top_of_wait(depth, awaited, [] { return step<true>(); });
 }
-/// One lane of a warp that found nothing to do in its last step: whether there is something new.
+/// One lane of a warp whose last step found nothing to do: whether there is something new.
 __device__ DYNPAR_NOINLINE inline bool is_wanted_in_wait(int depth) {
     return block_task_wanted(depth) || donation_is_there() || (threadIdx.x == 0 && block_donation_is_there());
 }
 
-/// All lanes of a warp that has much to do: whether the run is over.
+/// All lanes of a warp with much to do: whether the run is over.
 __device__ __noinline__ inline bool hears_of_stop() {
     bool stops = false;
     if (lane_rank() == 0) {
@@ -159,18 +170,20 @@ __device__ __noinline__ inline bool hears_of_stop() {
 }
 
 inline namespace hot {
-/// What a warp does for the whole of a run. Not inlined, so that it is compiled once and not for every kernel that the host runs.
+/// A warp's part of a run. Not inlined, so that it is compiled once and not for every kernel that the host runs.
 __device__ __noinline__ inline void work() {
-    // Looking for hungry warps costs a trip to the second-level cache. At first all are hungry, so there are as many looks as steps. Tasks
-    // may be long, and few.
+    // Looking for open requests costs a trip to the second-level cache. At first every warp has one, so the first steps
+    // all look. Later every eighth does, and any after a long time, since tasks may be long and few.
     constexpr unsigned serve_every = 8;
     constexpr unsigned first_steps = 64;
     constexpr unsigned many_cycles = 1 << 15;
     constexpr unsigned very_many_cycles = 1 << 18;  // some 130 microseconds
-    unsigned served_at = __shfl_sync(all_lanes, cycles_now(), 0);  // one clock for all: they decide by it whether they go the same way
-    if (!find_work(polls_at_first)) return;  // nothing lies on a stack when a run begins
-    // Also where nothing was to do: work may come and go in a rhythm of its own. By the same clock as the looks for hungry warps: what this
-    // loop keeps from step to step lies on the stack, for want of registers.
+    // One clock for all lanes: they decide by it whether they take the same branch.
+    unsigned served_at = __shfl_sync(all_lanes, cycles_now(), 0);
+    if (!find_work(polls_at_first)) return;  // every deque is empty when a run begins
+    // Also checked where there was nothing to do: work may come and go in a rhythm that hides it from the check below.
+    // It uses the clock of the last look for requests, because what this loop keeps from step to step lies on the
+    // stack, for want of registers.
     const auto is_over = [&] {
         const unsigned now = __shfl_sync(all_lanes, cycles_now(), 0);
         const bool looks = (now ^ served_at) >= very_many_cycles;
@@ -180,7 +193,8 @@ __device__ __noinline__ inline void work() {
     for (unsigned steps = 1;; ++steps) {
         if (!step<false>()) {
             if (!find_work(0) || is_over()) return;
-            if (this_warp().wide_owner_end != this_warp().wide_steal_end) serve_requests();  // before this one has something to do for long
+            // Now, before this warp is busy for long.
+            if (this_warp().wide_owner_end != this_warp().wide_steal_end) serve_requests();
             continue;
         }
         const bool has_wide = this_warp().wide_owner_end != this_warp().wide_steal_end;
