@@ -41,7 +41,9 @@ __device__ __noinline__ inline bool is_to_stop() {
 }
 
 /// One lane of a warp that learns that the run was stopped: counts what the warp was doing.
-__device__ __noinline__ inline void count_at_stop(unsigned stopped_workers::*what) { fetch_add_relaxed(engine().control->at_stop.*what, 1u); }
+__device__ __noinline__ inline void count_at_stop(unsigned stopped_workers::*what) {
+    fetch_add_relaxed(engine().control->at_stop.*what, 1u);
+}
 
 }  // namespace queue
 }  // namespace detail

@@ -21,7 +21,10 @@ template <class Control>
 __global__ void enter_engine(Control* control, unsigned multiprocessors) {
     if (compare_exchange_relaxed(control->lock, 0u, 1u) != 0) {
         if (fetch_add_relaxed(control->lock_waiters, 1u) + 1 >= multiprocessors) {
-            printf("dynpar: %u graphs at once want one queue engine: more than this GPU can keep waiting; order their replays\n", multiprocessors);
+            printf(
+                "dynpar: %u graphs at once want one queue engine: more than this GPU can keep waiting; order their "
+                "replays\n",
+                multiprocessors);
             __trap();
         }
         while (compare_exchange_relaxed(control->lock, 0u, 1u) != 0) __nanosleep(1000);

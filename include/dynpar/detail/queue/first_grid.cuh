@@ -25,13 +25,15 @@ namespace queue {
 
 /// The first grid's descriptor, word by word, one in each lane: all but its place and the grid node's.
 template <class Kernel, class... Args>
-__device__ inline std::uint32_t word_of_first_descriptor(const first_grid& first, const payload_of<Kernel, Args...>& payload) {
+__device__ inline std::uint32_t word_of_first_descriptor(const first_grid& first,
+                                                         const payload_of<Kernel, Args...>& payload) {
     static_assert(sizeof(grid_descriptor) == warp_size * sizeof(std::uint32_t));
     std::uint32_t word = reinterpret_cast<const std::uint32_t*>(&first.descriptor)[lane_rank()];
     const bool on_lane = (first.descriptor.task.info & info::width_mask) == info::on_lane;
     // The lanes take the words that they need, without an index: an index would put the task into local memory.
     wide_task task;
-    task.entry = on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane) : &entry_points<Kernel, Args...>::wide;
+    task.entry = on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
+                         : &entry_points<Kernel, Args...>::wide;
     task.arguments = {};
     if constexpr (payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
         memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
@@ -39,10 +41,12 @@ __device__ inline std::uint32_t word_of_first_descriptor(const first_grid& first
     std::uint32_t words[task_words];
     memcpy(words, &task, sizeof(task));
     constexpr unsigned first_word = offsetof(grid_descriptor, task) / sizeof(word);
-    static_assert(offsetof(wide_task, entry) == 0 && offsetof(wide_task, arguments) + sizeof(wide_arguments) == sizeof(wide_task));
+    static_assert(offsetof(wide_task, entry) == 0 &&
+                  offsetof(wide_task, arguments) + sizeof(wide_arguments) == sizeof(wide_task));
 #pragma unroll
     for (unsigned i = 0; i < task_words; ++i) {
-        const bool is_here = i < sizeof(wide_entry) / sizeof(word) || i >= offsetof(wide_task, arguments) / sizeof(word);
+        const bool is_here =
+            i < sizeof(wide_entry) / sizeof(word) || i >= offsetof(wide_task, arguments) / sizeof(word);
         if (is_here && lane_rank() == first_word + i) word = words[i];
     }
     return word;
@@ -58,13 +62,15 @@ struct first_places {
 __device__ inline first_places make_first_grid(const first_grid& first, const void* payload, text kernel) {
     if (engine().deadline_nanoseconds != 0) store_relaxed(engine().control->begun_at, device_nanoseconds());
     const arena_index node = take_first_node();
-    const arena_index descriptor = take_descriptor(first.descriptor.trace_id, first.payload_size, [] { return take_first_piece(); });
+    const arena_index descriptor =
+        take_descriptor(first.descriptor.trace_id, first.payload_size, [] { return take_first_piece(); });
     if (node == 0 || descriptor == 0) {
         report_failure(operation::launch, status::out_of_memory, kernel, 0, first.shape);
         return {0, 0};
     }
     put_node(node, static_cast<int>(first.descriptor.task.last), 0, 0, descriptor);
-    if (first.payload_size > sizeof(wide_arguments)) memcpy(at<grid_descriptor>(descriptor)->arguments(), payload, first.payload_size);
+    if (first.payload_size > sizeof(wide_arguments))
+        memcpy(at<grid_descriptor>(descriptor)->arguments(), payload, first.payload_size);
 #if !DYNPAR_NO_TRACE
     if (first.descriptor.trace_id != dynpar::grid_record::none) {
         constexpr std::uint32_t none = dynpar::grid_record::none;
@@ -139,7 +145,8 @@ __device__ __noinline__ inline bool take_first_chunk() {
 
 /// One warp of each worker block, while it alone may write the chunk: opens the chunk with blocks of the first grid, if
 /// there are enough. `word`: of the descriptor. `number`: of the chunk, in the first lane.
-__device__ inline void begin_first_grid(std::uint32_t word, unsigned number, const first_grid& first, const void* payload, text kernel) {
+__device__ inline void begin_first_grid(std::uint32_t word, unsigned number, const first_grid& first,
+                                        const void* payload, text kernel) {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
     const wide_task& task = first.descriptor.task;
@@ -161,8 +168,10 @@ __device__ inline void begin_first_grid(std::uint32_t word, unsigned number, con
         constexpr unsigned first_word = offsetof(grid_descriptor, task) / sizeof(word);
         if (lane == first_word + offsetof(wide_task, grid) / sizeof(word)) word = places.node;
         if (lane == first_word + offsetof(wide_task, descriptor) / sizeof(word)) word = places.descriptor;
-        if (lane >= first_word && lane < first_word + task_words) store_relaxed_in_block(chunk_word(lane - first_word), word);
-        if (number == 0 && lane >= sizeof(memory_link) / sizeof(word)) at<std::uint32_t>(places.descriptor)[lane] = word;
+        if (lane >= first_word && lane < first_word + task_words)
+            store_relaxed_in_block(chunk_word(lane - first_word), word);
+        if (number == 0 && lane >= sizeof(memory_link) / sizeof(word))
+            at<std::uint32_t>(places.descriptor)[lane] = word;
         __syncwarp();
         if (lane == 0) {
             const bool counted = width == info::on_warp;
@@ -179,7 +188,8 @@ __device__ inline void begin_first_grid(std::uint32_t word, unsigned number, con
         store_relaxed_in_block(gang.chunk_lock, 0u);
         if (number == 0 && places.descriptor != 0 && end < blocks) {
             show_first_grid(places);
-            if (all_chunks < blocks) offer_rest_of_first_grid(places.descriptor, width, static_cast<std::uint32_t>(all_chunks));
+            if (all_chunks < blocks)
+                offer_rest_of_first_grid(places.descriptor, width, static_cast<std::uint32_t>(all_chunks));
         }
     }
     __syncwarp();

@@ -21,7 +21,8 @@ namespace queue {
 /// parameters.
 __device__ inline void begin_worker_block(const engine_view& view, text first_kernel) {
     const auto clear = [](void* memory, std::size_t bytes) {
-        for (unsigned i = lane_rank(); i < bytes / sizeof(uint4); i += warp_size) static_cast<uint4*>(memory)[i] = make_uint4(0, 0, 0, 0);
+        for (unsigned i = lane_rank(); i < bytes / sizeof(uint4); i += warp_size)
+            static_cast<uint4*>(memory)[i] = make_uint4(0, 0, 0, 0);
         __syncwarp();
     };
     static_assert(sizeof(warp_state) % sizeof(uint4) == 0 && sizeof(gang_state) % sizeof(uint4) == 0);
@@ -63,12 +64,16 @@ __device__ inline unsigned long long count_abandoned() {
     warp_state& warp = this_warp();
     unsigned long long left = warp.lane_owner_end - warp.lane_steal_end;
     left += warp.wide_owner_end - warp.wide_steal_end;
-    for (arena_index segment = warp.spilled_lanes; segment != 0; segment = at<segment_header>(segment)->next) left += at<segment_header>(segment)->count;
-    for (arena_index segment = warp.spilled_wides; segment != 0; segment = at<segment_header>(segment)->next) left += at<segment_header>(segment)->count;
+    for (arena_index segment = warp.spilled_lanes; segment != 0; segment = at<segment_header>(segment)->next)
+        left += at<segment_header>(segment)->count;
+    for (arena_index segment = warp.spilled_wides; segment != 0; segment = at<segment_header>(segment)->next)
+        left += at<segment_header>(segment)->count;
     if (threadIdx.x == 0) {
         gang_state& gang = this_block().gang;
-        left += gang.owner_end - gang.steal_end + gang.has_candidate + (open_grid_word(gang.chunk_left).left() > 0 ? 1 : 0);
-        for (arena_index segment = gang.spilled; segment != 0; segment = at<segment_header>(segment)->next) left += at<segment_header>(segment)->count;
+        left +=
+            gang.owner_end - gang.steal_end + gang.has_candidate + (open_grid_word(gang.chunk_left).left() > 0 ? 1 : 0);
+        for (arena_index segment = gang.spilled; segment != 0; segment = at<segment_header>(segment)->next)
+            left += at<segment_header>(segment)->count;
     }
     return left;
 }
@@ -107,9 +112,11 @@ __device__ inline void finish_run() {
     if (threadIdx.x == 0) {
         unsigned long long abandoned = load_relaxed(control.abandoned) + donations;
         unsigned long long open_grids[open_grid_places];
-        for (unsigned place = 0; place < open_grid_places; ++place) open_grids[place] = load_relaxed(control.open_grids[place]);
+        for (unsigned place = 0; place < open_grid_places; ++place)
+            open_grids[place] = load_relaxed(control.open_grids[place]);
         const unsigned long long grids = load_relaxed(control.grids);
-        const unsigned long long taken = min(load_relaxed(control.arena_taken), engine().arena_units - engine().arena_fresh);
+        const unsigned long long taken =
+            min(load_relaxed(control.arena_taken), engine().arena_units - engine().arena_fresh);
         const unsigned deepest = load_relaxed(control.deepest);
         const unsigned deepest_wait = load_relaxed(control.deepest_wait);
         donated[0] = load_relaxed(control.warp_requests.donated);
@@ -122,11 +129,14 @@ __device__ inline void finish_run() {
             if (open_grid_word(open_grids[place]).left() > 0) ++abandoned;
         }
         result.abandoned = abandoned;
-        if (stopped) result.at_stop = {load_relaxed(control.at_stop.searching), load_relaxed(control.at_stop.running), load_relaxed(control.at_stop.waits), donations};
+        if (stopped)
+            result.at_stop = {load_relaxed(control.at_stop.searching), load_relaxed(control.at_stop.running),
+                              load_relaxed(control.at_stop.waits), donations};
         result.stopped = stop;
         if (device_trace* const trace = engine().trace; trace != nullptr) {
             result.traced = load_relaxed(trace->wanted);
-            result.trace_places = static_cast<unsigned long long>(gridDim.x + load_relaxed(control.trace_batches)) * trace_batch::size;
+            result.trace_places =
+                static_cast<unsigned long long>(gridDim.x + load_relaxed(control.trace_batches)) * trace_batch::size;
             trace->wanted = 0;
             trace->streams = 0;
         } else {
@@ -137,7 +147,8 @@ __device__ inline void finish_run() {
     if (failed_calls != 0) {  // so that the next run, or replay, counts only its own
         const unsigned* const from = reinterpret_cast<const unsigned*>(&failures);
         unsigned* const to = reinterpret_cast<unsigned*>(&result.failures);
-        for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x) to[i] = load_relaxed(from[i]);
+        for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x)
+            to[i] = load_relaxed(from[i]);
         __syncthreads();
         for (unsigned i = threadIdx.x; i < sizeof(failure_table) / sizeof(unsigned); i += blockDim.x) {
             reinterpret_cast<unsigned*>(&failures)[i] = 0;
@@ -149,7 +160,8 @@ __device__ inline void finish_run() {
         control.begun_kernels[i] = 0;
         control.begun_depths[i] = 0;
     }
-    for (unsigned i = threadIdx.x; i < size_classes * sublists; i += blockDim.x) control.free_lists[i / sublists][i % sublists] = 0;
+    for (unsigned i = threadIdx.x; i < size_classes * sublists; i += blockDim.x)
+        control.free_lists[i / sublists][i % sublists] = 0;
     // The host, or another run, waits for what the first thread writes last.
     if (engine().replayed || engine().locked) {
         fence_for_host();
@@ -196,7 +208,8 @@ __device__ inline void add_up_counts() {
     const warp_state* const warps = &this_warp();
     const bool is_warp = lane < blockDim.x / warp_size;
     unsigned long long grids = is_warp ? warps[lane].grids : 0;
-    for (unsigned distance = warp_size / 2; distance != 0; distance /= 2) grids += __shfl_xor_sync(all_lanes, grids, distance);
+    for (unsigned distance = warp_size / 2; distance != 0; distance /= 2)
+        grids += __shfl_xor_sync(all_lanes, grids, distance);
     const unsigned deepest = __reduce_max_sync(all_lanes, is_warp ? warps[lane].deepest : 0);
     const unsigned deepest_wait = __reduce_max_sync(all_lanes, is_warp ? warps[lane].deepest_wait : 0);
     if (lane != 0) return;
@@ -209,11 +222,13 @@ __device__ inline void add_up_counts() {
 /// One thread: counts this worker block as ended. Releases all that it has written and seen others write; the last one
 /// acquires what all others have released.
 __device__ inline bool is_last_to_end() {
-    return fetch_add_acq_rel(reinterpret_cast<int&>(engine().control->blocks_left), 1) == static_cast<int>(gridDim.x) - 1;
+    return fetch_add_acq_rel(reinterpret_cast<int&>(engine().control->blocks_left), 1) ==
+           static_cast<int>(gridDim.x) - 1;
 }
 
 __device__ __noinline__ inline void end_worker_block() {
-    const bool stopped = lane_rank() == 0 && load_relaxed_in_block(this_block().gang.over) != run_is_complete && run_stopped();
+    const bool stopped =
+        lane_rank() == 0 && load_relaxed_in_block(this_block().gang.over) != run_is_complete && run_stopped();
     if (__syncthreads_or(static_cast<int>(stopped)) != 0) {  // no other warp changes anything any more
         if (lane_rank() == 0) fetch_add_relaxed(engine().control->abandoned, count_abandoned());
         fence();
@@ -252,11 +267,12 @@ __device__ __noinline__ inline void end_worker_block() {
 template <class Kernel, class... Args>
 __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
     persistent_grid(const __grid_constant__ engine_view view, const __grid_constant__ first_grid first,
-                  const __grid_constant__ payload_of<Kernel, Args...> payload) {
+                    const __grid_constant__ payload_of<Kernel, Args...> payload) {
     const unsigned chunk = is_last_warp() ? number_of_first_chunk(view, first.descriptor.task) : 0;
     begin_worker_block(view, kernel_name<Kernel>());
     if (is_last_warp()) {
-        begin_first_grid(word_of_first_descriptor<Kernel, Args...>(first, payload), chunk, first, &payload, kernel_name<Kernel>());
+        begin_first_grid(word_of_first_descriptor<Kernel, Args...>(first, payload), chunk, first, &payload,
+                         kernel_name<Kernel>());
     }
     work();
     end_worker_block();

@@ -43,7 +43,8 @@ __device__ inline void poll_shared_state() {
     unsigned long long words[4];
     load_four_words(reinterpret_cast<const unsigned long long*>(&engine().control->done), words);
     const unsigned long long done_or_stop = words[0];
-    const open_grid_word open_grids[open_grid_places] = {open_grid_word(words[1]), open_grid_word(words[2]), open_grid_word(words[3])};
+    const open_grid_word open_grids[open_grid_places] = {open_grid_word(words[1]), open_grid_word(words[2]),
+                                                         open_grid_word(words[3])};
     unsigned place = open_grid_places;
     std::uint32_t seen = 0;
 #pragma unroll
@@ -56,7 +57,8 @@ __device__ inline void poll_shared_state() {
         }
     }
     const bool done = static_cast<std::uint32_t>(done_or_stop) != 0;
-    if (done_or_stop != 0) store_relaxed_in_block(gang.over, static_cast<unsigned>(done ? run_is_complete : run_was_stopped));
+    if (done_or_stop != 0)
+        store_relaxed_in_block(gang.over, static_cast<unsigned>(done ? run_is_complete : run_was_stopped));
     if (place != open_grid_places) fetch_chunk(place, open_grid_word(seen));
 }
 
@@ -160,7 +162,8 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
             gang.has_request = 1;
         }
         if (donation_is_there()) return unless_joined(finding::donation);  // if not taken now, it stays in its cell
-        if (leader && (block_donation_is_there() || (has_block_tasks_to_donate() && has_open_request(control.block_requests)))) {
+        if (leader &&
+            (block_donation_is_there() || (has_block_tasks_to_donate() && has_open_request(control.block_requests)))) {
             return unless_joined(finding::block_work);  // or on the deque
         }
         if (offered) __nanosleep(50);
@@ -169,7 +172,9 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
 }
 
 /// All lanes together: whether the run is over, as far as this worker block knows.
-__device__ inline bool is_over() { return __any_sync(all_lanes, load_relaxed_in_block(this_block().gang.over) != not_over); }
+__device__ inline bool is_over() {
+    return __any_sync(all_lanes, load_relaxed_in_block(this_block().gang.over) != not_over);
+}
 
 inline namespace hot {
 /// All lanes together, with nothing to run: waits for work, and runs what it finds in the chunk. False when the run is

@@ -95,9 +95,13 @@ template <bool Nested>
 __device__ inline bool step() {
     warp_state& warp = this_warp();
     balance_node_cache();
-    if (own_deque<lane_task>::owner_end() - own_deque<lane_task>::steal_end() > lane_deque_capacity - 2 * deque_reserve) spill<lane_task>();
-    if (own_deque<wide_task>::owner_end() - own_deque<wide_task>::steal_end() > wide_deque_capacity - deque_reserve) spill<wide_task>();
-    if (warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end < warp_size && try_block_task(4)) return true;
+    if (own_deque<lane_task>::owner_end() - own_deque<lane_task>::steal_end() > lane_deque_capacity - 2 * deque_reserve)
+        spill<lane_task>();
+    if (own_deque<wide_task>::owner_end() - own_deque<wide_task>::steal_end() > wide_deque_capacity - deque_reserve)
+        spill<wide_task>();
+    if (warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end < warp_size &&
+        try_block_task(4))
+        return true;
     if (const std::uint32_t lanes = available<lane_task, Nested>(); lanes != 0) {
         run_lanes<Nested>(lanes);
         return true;
@@ -198,7 +202,8 @@ __device__ __noinline__ inline void work() {
             continue;
         }
         const bool has_wide = this_warp().wide_owner_end != this_warp().wide_steal_end;
-        if (steps < first_steps || steps % serve_every == 0 || (has_wide && __any_sync(all_lanes, cycles_now() - served_at > many_cycles))) {
+        if (steps < first_steps || steps % serve_every == 0 ||
+            (has_wide && __any_sync(all_lanes, cycles_now() - served_at > many_cycles))) {
             if (is_over()) return;
             exchange_block_tasks();
             serve_requests();

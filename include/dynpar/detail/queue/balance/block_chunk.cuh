@@ -19,7 +19,9 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-__device__ inline open_grid_word load_chunk() { return open_grid_word(load_relaxed_in_block(this_block().gang.chunk_left)); }
+__device__ inline open_grid_word load_chunk() {
+    return open_grid_word(load_relaxed_in_block(this_block().gang.chunk_left));
+}
 
 /// The task of the chunk, word by word: read and written by relaxed accesses only, since a warp may look at it while
 /// another fetches the next chunk.
@@ -37,7 +39,8 @@ struct block_batch {
     static constexpr unsigned many = 1u << 20;
 
     __device__ explicit block_batch(unsigned all) : bits(all) {}
-    __device__ unsigned out() const { return bits >> out_shift; }  // blocks that have been claimed and have not returned
+    /// Blocks that have been claimed and have not returned.
+    __device__ unsigned out() const { return bits >> out_shift; }
     __device__ unsigned count() const { return bits & (one_out - 1); }
     __device__ bool are_complete() const { return bits != 0 && out() == 0; }
 };
@@ -74,7 +77,8 @@ __device__ inline void flush_all() {
 __device__ inline bool no_open_grids() {
     bool empty = true;
 #pragma unroll
-    for (std::uint32_t& place : this_block().gang.open_grids) empty = empty && open_grid_word(load_relaxed_in_block(place)).left() <= 0;
+    for (std::uint32_t& place : this_block().gang.open_grids)
+        empty = empty && open_grid_word(load_relaxed_in_block(place)).left() <= 0;
     return empty;
 }
 
@@ -92,12 +96,15 @@ __device__ inline void return_to_chunk(bool counted) {
     this_warp().keeps_first = 0;
 }
 /// One lane: blocks of the chunk that were out will run later, as a task, and are counted then.
-__device__ inline void take_out_of_chunk(std::uint32_t blocks) { fetch_sub_relaxed(this_block().gang.batch, blocks * block_batch::one_out); }
+__device__ inline void take_out_of_chunk(std::uint32_t blocks) {
+    fetch_sub_relaxed(this_block().gang.batch, blocks * block_batch::one_out);
+}
 
 /// One lane: claims blocks. Returns how many were left before; 0 if none. The chunk is not opened again before every
 /// claimant has called finish_claim(), so that must follow at once.
 __device__ inline std::uint32_t claim_chunk(std::uint32_t wanted) {
-    return static_cast<std::uint32_t>(max(open_grid_word(fetch_sub_relaxed(this_block().gang.chunk_left, wanted)).left(), 0));
+    return static_cast<std::uint32_t>(
+        max(open_grid_word(fetch_sub_relaxed(this_block().gang.chunk_left, wanted)).left(), 0));
 }
 __device__ inline void finish_claim(std::uint32_t left, std::uint32_t wanted) {
     fence_in_block();
@@ -172,13 +179,15 @@ __device__ inline void open_chunk(std::uint32_t width, std::uint32_t end, std::u
 /// if there was nothing to claim, or if another warp is fetching. `seen` may be old.
 __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word seen) {
     gang_state& gang = this_block().gang;
-    if (load_relaxed_in_block(gang.chunk_lock) != 0 || compare_exchange_relaxed(gang.chunk_lock, 0u, 1u) != 0) return false;
+    if (load_relaxed_in_block(gang.chunk_lock) != 0 || compare_exchange_relaxed(gang.chunk_lock, 0u, 1u) != 0)
+        return false;
     fence_in_block();
     bool filled = false;
     unsigned told = 0;
     arena_index told_of = 0;
     if (load_chunk().left() <= 0 && load_relaxed_in_block(gang.chunk_read) == load_relaxed_in_block(gang.chunk_size)) {
-        const std::uint32_t wanted = guided_chunk(static_cast<std::uint32_t>(seen.left()), seen.width(), load_relaxed_in_block(gang.searching));
+        const std::uint32_t wanted =
+            guided_chunk(static_cast<std::uint32_t>(seen.left()), seen.width(), load_relaxed_in_block(gang.searching));
         check_deadline();
         const unsigned stop = load_relaxed(engine().control->stop);  // on its way together with the claim
         const open_grid_word found = claim_blocks(place, wanted);

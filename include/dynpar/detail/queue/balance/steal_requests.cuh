@@ -51,7 +51,9 @@ __device__ inline std::uint32_t load_block_cell() {
 }
 /// Whether there is a donation in it.
 __device__ inline bool is_donation(std::uint32_t turn) { return turn == empty_turn(this_warp().request) + 1; }
-__device__ inline bool is_block_donation(std::uint32_t turn) { return turn == empty_turn(this_block().gang.request) + 1; }
+__device__ inline bool is_block_donation(std::uint32_t turn) {
+    return turn == empty_turn(this_block().gang.request) + 1;
+}
 __device__ inline bool donation_is_there() { return is_donation(load_warp_cell()); }
 __device__ inline bool block_donation_is_there() { return is_block_donation(load_block_cell()); }
 
@@ -124,7 +126,8 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_donation() {
     with_block_lock_as_warp(gang.lock, [&] {
         const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
         if (owner_end - load_relaxed_in_block(gang.steal_end) + count <= block_deque_capacity) {
-            if (lane < count) copy_fresh_task(block_task_slot(owner_end + lane), reinterpret_cast<wide_task*>(donation.tasks)[lane]);
+            if (lane < count)
+                copy_fresh_task(block_task_slot(owner_end + lane), reinterpret_cast<wide_task*>(donation.tasks)[lane]);
             __syncwarp();
             if (lane == 0) store_relaxed_in_block(gang.owner_end, owner_end + count);
         } else if (lane == 0) {
@@ -168,7 +171,8 @@ __device__ __noinline__ inline bool wait_until_empty(const transfer_cell& donati
 template <class Task>
 __device__ inline void donate_tasks(unsigned long long number, std::uint32_t available) {
     using deque = own_deque<Task>;
-    constexpr std::uint32_t most = sizeof(Task) == sizeof(lane_task) ? transfer_cell::lane_tasks : transfer_cell::wide_tasks;
+    constexpr std::uint32_t most =
+        sizeof(Task) == sizeof(lane_task) ? transfer_cell::lane_tasks : transfer_cell::wide_tasks;
     const unsigned lane = lane_rank();
     // Half of the lane tasks, but only an eighth of the wide tasks, since each of the oldest may root a whole tree:
     // with half of them a tree of grids takes one and a half times as long.
@@ -221,7 +225,8 @@ __device__ DYNPAR_NOINLINE inline void donate() {
                 in_half = oldest.last - oldest.first > grain_of(oldest.info & info::width_mask);
             }
             // More than one donation only out of plenty: a warp that donates everything posts the next request.
-            if (in_half || (donations == 0 ? wides >= 2 || lanes >= 2 : wides >= 3 || lanes >= 2 * transfer_cell::lane_tasks)) {
+            if (in_half ||
+                (donations == 0 ? wides >= 2 || lanes >= 2 : wides >= 3 || lanes >= 2 * transfer_cell::lane_tasks)) {
                 number = claim_request(engine().control->warp_requests);
             }
         }

@@ -108,10 +108,12 @@ public:
             }
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
-            if (!bad && (is_single_thread(s) || is_single_warp(s, most_threads<Kernel>()) || is_single_block(s, most_threads<Kernel>()))) {
+            if (!bad && (is_single_thread(s) || is_single_warp(s, most_threads<Kernel>()) ||
+                         is_single_block(s, most_threads<Kernel>()))) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (Derived::template push_single_block<Kernel, Args...>(arguments, s.threads.x, s.moldable, grid_, info_)) {
+                if (Derived::template push_single_block<Kernel, Args...>(arguments, s.threads.x, s.moldable, grid_,
+                                                                         info_)) {
                     derived().count_launch();
                     return status::success;
                 }
@@ -121,7 +123,8 @@ public:
             if (!bad && s.blocks.x > 1 && is_one_dimensional(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (publish_grid<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.moldable, s.shared_bytes, grid_, info_)) {
+                if (publish_grid<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.moldable, s.shared_bytes, grid_,
+                                                  info_)) {
                     return status::success;
                 }
             }
@@ -137,8 +140,8 @@ public:
         check_kernel<lane_block, Kernel, Args...>();
         check_kernel<wide_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
-        return apply(launch_general<Kernel, Args...>(derived(), make_payload(kernel, args...), s, bad_pointer(args...), true,
-                                                    Derived::state_of(stream)));
+        return apply(launch_general<Kernel, Args...>(derived(), make_payload(kernel, args...), s, bad_pointer(args...),
+                                                     true, Derived::state_of(stream)));
 #else
         static_cast<void>(stream);
         return nowhere(kernel, s, args...);
@@ -169,10 +172,12 @@ public:
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
             const bool is_untraced_owner = (info_ & (info::owner | info::traced)) == info::owner;
-            if (inlined.entry == nullptr && !bad && is_untraced_owner && is_one_dimensional(s, most_threads<Kernel>())) {
+            if (inlined.entry == nullptr && !bad && is_untraced_owner &&
+                is_one_dimensional(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (continue_with_descriptor<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.moldable, s.shared_bytes, grid_, info_)) {
+                if (continue_with_descriptor<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.moldable,
+                                                              s.shared_bytes, grid_, info_)) {
                     return status::success;
                 }
             }
@@ -185,7 +190,8 @@ public:
 
     template <class T>
     DYNPAR_FUNCTION T* scratch(std::size_t count) {
-        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: scratch memory runs no destructors");
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16,
+                      "dynpar: scratch memory runs no destructors");
 #if DYNPAR_ON_DEVICE
         void* memory = nullptr;
         if (count <= (1ull << 40) / sizeof(T)) memory = derived().take_scratch(count * sizeof(T));
@@ -209,7 +215,8 @@ public:
     DYNPAR_FUNCTION queue_event make_event() { return Derived::new_event(); }
 
 protected:
-    DYNPAR_FUNCTION block_interface(arena_index grid, std::uint32_t task_info, arena_index descriptor, std::uint32_t rank, text kernel)
+    DYNPAR_FUNCTION block_interface(arena_index grid, std::uint32_t task_info, arena_index descriptor,
+                                    std::uint32_t rank, text kernel)
         : grid_(grid), info_(task_info), descriptor_(descriptor), rank_(rank), kernel_(kernel) {}
 
     DYNPAR_FUNCTION bool has_descriptor() const { return descriptor_ != 0 && (info_ & info::bare) == 0; }
@@ -231,7 +238,8 @@ protected:
         if constexpr (std::is_pointer_v<T>) {
             if constexpr (!std::is_function_v<std::remove_pointer_t<T>>) {
                 const void* place = (const void*)argument;
-                return place != nullptr && (__isLocal(place) || __isShared(place) || derived().is_own_shared_memory(place));
+                return place != nullptr &&
+                       (__isLocal(place) || __isShared(place) || derived().is_own_shared_memory(place));
             }
         }
         return false;
@@ -244,10 +252,12 @@ protected:
         return after.result;
     }
     template <class Kernel, class... Args>
-    static __device__ __noinline__ block_and_status<Derived> launch_general(Derived block, payload_of<Kernel, Args...> payload, shape s,
-                                                                           bool bad, bool in_stream, arena_index stream) {
-        launch_request request =
-            make_request<Kernel, Args...>(payload, operation::launch, block.depth() + 1, block.info_, block.descriptor_, bad);
+    static __device__ __noinline__ block_and_status<Derived> launch_general(Derived block,
+                                                                            payload_of<Kernel, Args...> payload,
+                                                                            shape s, bool bad, bool in_stream,
+                                                                            arena_index stream) {
+        launch_request request = make_request<Kernel, Args...>(payload, operation::launch, block.depth() + 1,
+                                                               block.info_, block.descriptor_, bad);
         request.in_stream = in_stream;
         request.stream = stream;
         const status result = block.launch_child(request, s);
@@ -256,17 +266,19 @@ protected:
     /// Fills in the descriptor of a grid of one dimension, with everything about it, and returns its task. `grid`: its
     /// node.
     template <class Kernel, class... Args>
-    static __device__ wide_task put_one_dimensional_grid(arena_index place, const wide_arguments& arguments, std::uint32_t blocks,
-                                               const width_choice& choice, std::uint32_t shared_bytes, arena_index grid,
-                                               std::uint32_t depth) {
+    static __device__ wide_task put_one_dimensional_grid(arena_index place, const wide_arguments& arguments,
+                                                         std::uint32_t blocks, const width_choice& choice,
+                                                         std::uint32_t shared_bytes, arena_index grid,
+                                                         std::uint32_t depth) {
         grid_descriptor& descriptor = *at<grid_descriptor>(place);
         descriptor.blocks = dimensions(blocks);
         descriptor.threads = dimensions(choice.threads);
         descriptor.shared_bytes = shared_bytes;
         descriptor.trace_id = dynpar::grid_record::none;
         wide_task task;
-        task.entry = choice.width == info::on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
-                                                   : &entry_points<Kernel, Args...>::wide;
+        task.entry = choice.width == info::on_lane
+                         ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
+                         : &entry_points<Kernel, Args...>::wide;
         task.grid = grid;
         task.info = depth | choice.width | info::owner | (blocks > 1 ? info::one_of_several : 0u);
         task.size = block_size(choice.threads, shared_bytes);
@@ -281,12 +293,13 @@ protected:
     /// anything else, or if the caches or the deque have no room. Makes no call on its common path, like
     /// push_single_block(): such a grid is mostly all that other warps wait for.
     template <class Kernel, class... Args>
-    static __device__ __noinline__ bool publish_grid(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
-                                                       bool moldable, std::uint32_t shared_bytes, arena_index parent,
-                                                       std::uint32_t task_info) {
+    static __device__ __noinline__ bool publish_grid(wide_arguments arguments, std::uint32_t blocks,
+                                                     std::uint32_t threads, bool moldable, std::uint32_t shared_bytes,
+                                                     arena_index parent, std::uint32_t task_info) {
         const width_choice choice = choose_width(threads, moldable, engine().moldable_threads);
         const std::uint32_t depth = (task_info & info::depth_mask) + 1;
-        const bool is_short = is_sole_owner(task_info) && (task_info & info::traced) == 0 && depth <= engine().nesting_depth;
+        const bool is_short =
+            is_sole_owner(task_info) && (task_info & info::traced) == 0 && depth <= engine().nesting_depth;
         if (!is_short || choice.width == info::on_block || !is_worth_publishing(choice.width, blocks)) return false;
         add_withheld_children();
         open_grids_view open_grids;
@@ -299,7 +312,8 @@ protected:
             if (node != 0) release(node, 0);
             return false;
         }
-        wide_task task = put_one_dimensional_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, node, depth);
+        wide_task task =
+            put_one_dimensional_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, node, depth);
         at<grid_descriptor>(place)->link = {0, piece_class};
         const bool on_worker_block = (task_info & info::width_mask) == info::on_block;
         arena_index& own = on_worker_block ? this_block().gang.own : this_warp().own;
@@ -318,20 +332,24 @@ protected:
     /// A continuation of a grid that has a node. False if the warp's cache has no piece. Makes no call: the whole grid
     /// waits for it.
     template <class Kernel, class... Args>
-    static __device__ __noinline__ bool continue_with_descriptor(wide_arguments arguments, std::uint32_t blocks, std::uint32_t threads,
-                                                         bool moldable, std::uint32_t shared_bytes, arena_index node,
-                                                         std::uint32_t task_info) {
+    static __device__ __noinline__ bool continue_with_descriptor(wide_arguments arguments, std::uint32_t blocks,
+                                                                 std::uint32_t threads, bool moldable,
+                                                                 std::uint32_t shared_bytes, arena_index node,
+                                                                 std::uint32_t task_info) {
         const arena_index place = take_cached_piece();
         if (place == 0) return false;
         const width_choice choice = choose_width(threads, moldable, engine().moldable_threads);
-        put_one_dimensional_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, node, task_info & info::depth_mask);
+        put_one_dimensional_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, node,
+                                                  task_info & info::depth_mask);
         at<grid_descriptor>(place)->link.size_class = piece_class;
         add_continuation(node, place);
         return true;
     }
     template <class Kernel, class... Args>
-    static __device__ __noinline__ block_and_status<Derived> continue_general(Derived block, payload_of<Kernel, Args...> payload,
-                                                                             shape s, inline_continuation inlined, bool bad) {
+    static __device__ __noinline__ block_and_status<Derived> continue_general(Derived block,
+                                                                              payload_of<Kernel, Args...> payload,
+                                                                              shape s, inline_continuation inlined,
+                                                                              bool bad) {
         launch_request request =
             make_request<Kernel, Args...>(payload, operation::then, block.depth(), block.info_, block.descriptor_, bad);
         const arena_index node = block.grid_of_its_own();

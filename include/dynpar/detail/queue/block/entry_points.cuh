@@ -67,7 +67,8 @@ private:
             const payload_type payload = *reinterpret_cast<const payload_type*>(&task.arguments);
             call(payload.kernel(), block, payload.arguments);
         } else {
-            const payload_type payload = *static_cast<const payload_type*>(at<grid_descriptor>(task.descriptor)->arguments());
+            const payload_type payload =
+                *static_cast<const payload_type*>(at<grid_descriptor>(task.descriptor)->arguments());
             call(payload.kernel(), block, payload.arguments);
         }
     }

@@ -15,7 +15,8 @@ namespace queue {
 /// A block of one thread, on a lane.
 class lane_block : public block_interface<lane_block> {
 public:
-    DYNPAR_FUNCTION lane_block(arena_index grid, std::uint32_t task_info, arena_index descriptor, std::uint32_t rank, text kernel)
+    DYNPAR_FUNCTION lane_block(arena_index grid, std::uint32_t task_info, arena_index descriptor, std::uint32_t rank,
+                               text kernel)
         : block_interface(grid, task_info, descriptor, rank, kernel) {}
 
     static constexpr bool is_wide = false;
@@ -46,7 +47,8 @@ public:
 
     template <class T>
     DYNPAR_FUNCTION T* shared(std::size_t count) {
-        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16,
+                      "dynpar: shared memory runs no destructors");
 #if DYNPAR_ON_DEVICE
         const unsigned room = has_descriptor() ? at<grid_descriptor>(descriptor_)->shared_bytes : 0;
         if (count > (room - shared_used_) / sizeof(T)) {

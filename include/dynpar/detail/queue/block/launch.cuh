@@ -34,27 +34,31 @@ __device__ __noinline__ inline status report_failure(operation what, status why,
 
 /// Whether a grid of that shape is one lane task, if its arguments fit.
 __device__ inline bool is_single_thread(const shape& s) {
-    return s.blocks.x == 1 && s.blocks.y == 1 && s.blocks.z == 1 && s.threads.x == 1 && s.threads.y == 1 && s.threads.z == 1 &&
-           s.shared_bytes == 0;
+    return s.blocks.x == 1 && s.blocks.y == 1 && s.blocks.z == 1 && s.threads.x == 1 && s.threads.y == 1 &&
+           s.threads.z == 1 && s.shared_bytes == 0;
 }
 
 /// Whether it is one block for a warp, likewise.
 __device__ inline bool is_single_warp(const shape& s, unsigned most_threads) {
     if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
     if (s.shared_bytes != 0 || s.threads.x < 2 || s.threads.x > most_threads) return false;
-    return s.threads.x <= warp_size ? !s.moldable || engine().moldable_threads > 1
-                                    : s.moldable && engine().moldable_threads > 1 && engine().moldable_threads <= warp_size;
+    return s.threads.x <= warp_size
+               ? !s.moldable || engine().moldable_threads > 1
+               : s.moldable && engine().moldable_threads > 1 && engine().moldable_threads <= warp_size;
 }
 
 /// Whether it is one block for a worker block, likewise.
 __device__ inline bool is_single_block(const shape& s, unsigned most_threads) {
     if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
-    return s.shared_bytes == 0 && !s.moldable && s.threads.x > warp_size && s.threads.x <= min(most_threads, engine().block_threads);
+    return s.shared_bytes == 0 && !s.moldable && s.threads.x > warp_size &&
+           s.threads.x <= min(most_threads, engine().block_threads);
 }
 
 /// Whether blocks and threads are one-dimensional, and as many as possible at most.
 __device__ inline bool is_one_dimensional(const shape& s, unsigned most_threads) {
-    if (s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1 || s.shared_bytes > bounds::shared_bytes) return false;
+    if (s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1 ||
+        s.shared_bytes > bounds::shared_bytes)
+        return false;
     if (s.blocks.x == 0 || s.blocks.x > bounds::grid_blocks_x || s.threads.x == 0) return false;
     return s.threads.x <= (s.moldable ? most_threads : min(most_threads, engine().block_threads));
 }
@@ -66,26 +70,26 @@ __device__ inline bool needs_no_descriptor(const shape& s) {
 
 /// What a launch on the general route must know.
 struct launch_request {
-    wide_lane_entry lane;        // entry if a lane runs a block
-    wide_entry wide;             // entry otherwise
+    wide_lane_entry lane;  // entry if a lane runs a block
+    wide_entry wide;       // entry otherwise
     const void* payload;
     std::uint32_t payload_size;
-    wide_arguments arguments;    // the payload if it fits
-    operation what;              // launch or then
-    std::uint32_t depth;         // of the grid to be launched
-    std::uint32_t info;          // of the calling block
-    arena_index descriptor;         // of its grid; 0 if there is none
-    bool bad_pointer;            // among the arguments
+    wide_arguments arguments;  // the payload if it fits
+    operation what;            // launch or then
+    std::uint32_t depth;       // of the grid to be launched
+    std::uint32_t info;        // of the calling block
+    arena_index descriptor;    // of its grid; 0 if there is none
+    bool bad_pointer;          // among the arguments
     bool in_stream;
-    bool on_worker_block;        // the calling block runs on a worker block
+    bool on_worker_block;  // the calling block runs on a worker block
     arena_index stream;
-    unsigned most_threads;       // that the kernel can have in a block
-    text kernel;                 // its name
+    unsigned most_threads;  // that the kernel can have in a block
+    text kernel;            // its name
 
     // What validate_launch() finds out.
     width_choice choice;
-    bool open_to_others;         // others may run it at once, so it must be counted at once
-    bool needs_node;           // of its own
+    bool open_to_others;  // others may run it at once, so it must be counted at once
+    bool needs_node;      // of its own
     bool needs_descriptor;
     std::uint32_t trace_id;
 
@@ -111,7 +115,8 @@ __device__ __noinline__ inline void trace_request(launch_request& request, const
     if (request.in_stream && request.stream != 0) launch.stream = at<stream_state>(request.stream)->number;
     // A grid whose parent found no place in the trace gets none: it would look like a first grid.
     request.trace_id = take_trace_id(caller != none);
-    if (request.in_trace()) write_launch(engine().trace_records[request.trace_id], keep_name_once(request.kernel), &launch);
+    if (request.in_trace())
+        write_launch(engine().trace_records[request.trace_id], keep_name_once(request.kernel), &launch);
 }
 
 /// Notes a launch that failed.
@@ -141,7 +146,8 @@ __device__ __noinline__ inline status validate_launch(launch_request& request, c
     if (why != status::success) return fail_launch(request, s, why);
     const unsigned long long blocks = s.blocks.count();
     request.choice = choose_width(s, engine().moldable_threads);
-    request.open_to_others = request.in_stream || is_open_to_others(request.choice.width, blocks, request.on_worker_block);
+    request.open_to_others =
+        request.in_stream || is_open_to_others(request.choice.width, blocks, request.on_worker_block);
     const bool says_more = blocks > 1 || !request.fits() || !needs_no_descriptor(s);
     request.needs_descriptor = says_more || request.in_trace();
     request.needs_node = request.in_stream || blocks > 1 || !request.fits() || (says_more && !request.in_trace());
@@ -151,7 +157,8 @@ __device__ __noinline__ inline status validate_launch(launch_request& request, c
 /// A place for a grid's descriptor; 0 if there is no memory. One of the trace's places, which are never given back, or
 /// a piece that is, mostly from `take_one_piece()`.
 template <class TakePiece>
-__device__ inline arena_index take_descriptor(std::uint32_t trace_id, std::uint32_t payload_size, TakePiece take_one_piece) {
+__device__ inline arena_index take_descriptor(std::uint32_t trace_id, std::uint32_t payload_size,
+                                              TakePiece take_one_piece) {
     const bool fits = payload_size <= sizeof(wide_arguments);
     if (trace_id != dynpar::grid_record::none && fits) {
         const arena_index place = traced_descriptors + trace_id * traced_descriptor_units;
@@ -206,7 +213,8 @@ __device__ inline status launch_with_node(const launch_request& request, const s
     if (request.in_stream) {
         at<grid_node>(node)->scratch[0] = request.stream;
         fence();
-        return give_to_stream(request.stream, stream_node::run_grid, 0, &task) ? status::success : status::out_of_memory;
+        return give_to_stream(request.stream, stream_node::run_grid, 0, &task) ? status::success
+                                                                               : status::out_of_memory;
     }
     return push_wide(task) ? status::success : status::out_of_memory;
 }
@@ -221,7 +229,8 @@ __device__ __noinline__ bool push_child_spilled(arena_index& own, arena_index gr
 
 /// A block task launched by a block on this worker block. Counts on `own` if that exists, otherwise on `grid`: no other
 /// worker block can see it before that block returns or waits.
-__device__ __noinline__ inline bool push_child_of_worker_block(arena_index& own, arena_index grid, unsigned depth, wide_task task) {
+__device__ __noinline__ inline bool push_child_of_worker_block(arena_index& own, arena_index grid, unsigned depth,
+                                                               wide_task task) {
     gang_state& gang = this_block().gang;
     bool pushed = false;
     with_block_lock(gang.lock, [&] {
@@ -238,7 +247,7 @@ __device__ __noinline__ inline bool push_child_of_worker_block(arena_index& own,
 /// A child grid of one block, which counts on `grid`, or on the node `own` of the wide block that launches it, if there
 /// is one.
 __device__ inline bool launch_without_node(const launch_request& request, const shape& s, arena_index grid,
-                                                          arena_index* own) {
+                                           arena_index* own) {
     wide_task task;
     // If it has a descriptor, that is a place in the trace.
     fill_task(task, request, s, request.needs_descriptor ? take_descriptor(request) : 0);
@@ -255,7 +264,7 @@ __device__ inline bool launch_without_node(const launch_request& request, const 
 
 /// A valid child grid. `node`: what it counts on; 0: there was no memory for it. `own`: see launch_without_node().
 __device__ __noinline__ inline status launch_valid(const launch_request& request, const shape& s, arena_index node,
-                                                      arena_index* own) {
+                                                   arena_index* own) {
     status result = status::out_of_memory;
     if (node != 0) {
         if (request.needs_node) {
@@ -289,8 +298,9 @@ __device__ __noinline__ inline status continue_with(launch_request& request, con
 }
 
 template <class Kernel, class... Args>
-__device__ inline launch_request make_request(const payload_of<Kernel, Args...>& payload, operation what, std::uint32_t depth,
-                                              std::uint32_t task_info, arena_index descriptor, bool bad_pointer) {
+__device__ inline launch_request make_request(const payload_of<Kernel, Args...>& payload, operation what,
+                                              std::uint32_t depth, std::uint32_t task_info, arena_index descriptor,
+                                              bool bad_pointer) {
     launch_request request;
     request.lane = &entry_points<Kernel, Args...>::wide_lane;
     request.wide = &entry_points<Kernel, Args...>::wide;

@@ -17,7 +17,9 @@ namespace queue {
 class wide_block : public block_interface<wide_block> {
 public:
     DYNPAR_FUNCTION wide_block(const wide_task& task, std::uint32_t rank, unsigned thread_rank, text kernel)
-        : block_interface(task.grid, task.info, task.descriptor, rank, kernel), size_(task.size), thread_rank_(thread_rank) {}
+        : block_interface(task.grid, task.info, task.descriptor, rank, kernel),
+          size_(task.size),
+          thread_rank_(thread_rank) {}
 
     static constexpr bool is_wide = true;
 
@@ -64,7 +66,8 @@ public:
 
     template <class T>
     DYNPAR_FUNCTION T* shared(std::size_t count) {
-        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16, "dynpar: shared memory runs no destructors");
+        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16,
+                      "dynpar: shared memory runs no destructors");
 #if DYNPAR_ON_DEVICE
         const unsigned room = size_.shared_bytes();
         const unsigned begin = shared_used();
@@ -119,10 +122,12 @@ private:
     /// A refused call of shared() is reported once, by the first of the block's threads to get there, no matter which
     /// have returned: all that make the call count it with the same number.
     __device__ bool is_first_refused() {
-        if (shared_calls_ >= 0xffffu * refused_call) return true;  // from here on once for each thread: rather too often than never
+        if (shared_calls_ >= 0xffffu * refused_call)
+            return true;  // from here on once for each thread: rather too often than never
         shared_calls_ += refused_call;
         const unsigned mine = shared_calls_ / refused_call;
-        return fetch_max_relaxed(is_on_warp() ? this_warp().refused_shared : this_block().gang.refused_shared, mine) < mine;
+        return fetch_max_relaxed(is_on_warp() ? this_warp().refused_shared : this_block().gang.refused_shared, mine) <
+               mine;
     }
 
     template <class Task>
@@ -138,16 +143,18 @@ private:
     /// common path: what is live across a call is written to the stack of a single thread, where 4 bytes take a line of
     /// the first-level cache.
     template <class Kernel, class... Args>
-    static __device__ __noinline__ bool push_single_block(wide_arguments arguments, std::uint32_t threads, bool moldable, arena_index grid,
-                                                      std::uint32_t task_info) {
+    static __device__ __noinline__ bool push_single_block(wide_arguments arguments, std::uint32_t threads,
+                                                          bool moldable, arena_index grid, std::uint32_t task_info) {
         gang_state& gang = this_block().gang;
         warp_state& warp = this_warp();
         const std::uint32_t size = moldable ? min(threads, engine().moldable_threads) : threads;
         const bool on_worker_block = (task_info & info::width_mask) == info::on_block;
-        if ((task_info & info::depth_mask) >= engine().nesting_depth || (size > warp_size && !on_worker_block)) return false;
+        if ((task_info & info::depth_mask) >= engine().nesting_depth || (size > warp_size && !on_worker_block))
+            return false;
         wide_task task{};
-        task.info = ((task_info & (info::depth_mask | info::traced)) + 1) |
-                    (size == 1 ? info::on_lane : size <= warp_size ? info::on_warp : info::on_block);
+        task.info = ((task_info & (info::depth_mask | info::traced)) + 1) | (size == 1           ? info::on_lane
+                                                                             : size <= warp_size ? info::on_warp
+                                                                                                 : info::on_block);
 #if !DYNPAR_NO_TRACE
         traced_child* noted = nullptr;
         if (is_traced(task_info)) {
@@ -158,7 +165,8 @@ private:
             traced_child* const children = on_worker_block ? gang.traced.children : warp.traced.children;
             const unsigned capacity = on_worker_block ? gang.traced.capacity : warp.traced.capacity;
             const std::uint32_t child_depth = (task_info & info::depth_mask) + 1;
-            noted = note_child(count, children, capacity, kernel_name<Kernel>(), descriptor, child_depth, threads, moldable, task.descriptor);
+            noted = note_child(count, children, capacity, kernel_name<Kernel>(), descriptor, child_depth, threads,
+                               moldable, task.descriptor);
             if (noted == nullptr) return false;
         }
 #endif

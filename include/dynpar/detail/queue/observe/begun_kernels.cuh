@@ -22,7 +22,8 @@ __device__ __noinline__ inline void note_begin_anew(text kernel, unsigned depth)
     unsigned number = static_cast<unsigned>(address >> 3) % run_result::most_kernels;
     unsigned long long found = 0, depths = 0;
 #pragma unroll 1
-    for (unsigned probe = 0; probe < run_result::most_kernels; ++probe, number = (number + 1) % run_result::most_kernels) {
+    for (unsigned probe = 0; probe < run_result::most_kernels;
+         ++probe, number = (number + 1) % run_result::most_kernels) {
         found = load_relaxed(control.begun_kernels[number]);
         depths = load_relaxed(control.begun_depths[number]);
         if (found == 0) found = compare_exchange_relaxed(control.begun_kernels[number], 0ull, address);

@@ -32,7 +32,8 @@ __device__ inline void begin_trace(text first_kernel) {
 /// For the one thread of a worker block that has found a whole batch used.
 __device__ inline void take_trace_batch() {
     fetch_add_relaxed(engine().trace->wanted, static_cast<unsigned long long>(trace_batch::size));
-    store_relaxed_in_block(this_block().gang.trace_batch, trace_batch::word(gridDim.x + fetch_add_relaxed(engine().control->trace_batches, 1u)));
+    store_relaxed_in_block(this_block().gang.trace_batch,
+                           trace_batch::word(gridDim.x + fetch_add_relaxed(engine().control->trace_batches, 1u)));
 }
 
 /// A number for a grid; none if the trace is full, or if the grid may have none: then it is only counted.
@@ -70,7 +71,8 @@ __device__ inline void end_trace() {
 __device__ inline bool is_named(text kernel) {
     bool named = false;
 #pragma unroll
-    for (unsigned& name : this_block().gang.named) named = named || load_relaxed_in_block(name) == static_cast<unsigned>(name_key(kernel));
+    for (unsigned& name : this_block().gang.named)
+        named = named || load_relaxed_in_block(name) == static_cast<unsigned>(name_key(kernel));
     return named;
 }
 /// Makes it known unless it is.
@@ -78,13 +80,15 @@ __device__ inline unsigned long long keep_name_once(text kernel) {
     gang_state& gang = this_block().gang;
     if (!is_named(kernel)) {
         keep_name(*engine().trace, kernel);
-        store_relaxed_in_block(gang.named[fetch_add_relaxed(gang.next_named, 1u) % gang_state::names_kept], static_cast<unsigned>(name_key(kernel)));
+        store_relaxed_in_block(gang.named[fetch_add_relaxed(gang.next_named, 1u) % gang_state::names_kept],
+                               static_cast<unsigned>(name_key(kernel)));
     }
     return name_key(kernel);
 }
 
 /// One thread, in a traced run: a block of that grid has run from `begun` until now.
-__device__ __noinline__ inline void stamp(arena_index descriptor, std::uint32_t task_info, std::uint32_t rank, unsigned long long begun) {
+__device__ __noinline__ inline void stamp(arena_index descriptor, std::uint32_t task_info, std::uint32_t rank,
+                                          unsigned long long begun) {
     const std::uint32_t id = trace_id_of(descriptor);
     if (id == dynpar::grid_record::none) return;
     device_trace_record& record = engine().trace_records[id];
@@ -102,8 +106,9 @@ __device__ __noinline__ inline void stamp(arena_index descriptor, std::uint32_t 
 /// must take the general route; otherwise `descriptor` is the child's place in the trace, with nothing in it, or 0 if
 /// there is none for it. Contains no call on its common path, so that next to nothing must be kept on the stack of a
 /// single thread. `parent`: the descriptor of the block's grid.
-__device__ inline traced_child* note_child(unsigned& count, traced_child* children, unsigned capacity, text kernel, arena_index parent,
-                                           std::uint32_t depth, std::uint32_t threads, bool moldable, arena_index& descriptor) {
+__device__ inline traced_child* note_child(unsigned& count, traced_child* children, unsigned capacity, text kernel,
+                                           arena_index parent, std::uint32_t depth, std::uint32_t threads,
+                                           bool moldable, arena_index& descriptor) {
     unsigned& batch = this_block().gang.trace_batch;
     if (parent == 0 || parent >= engine().arena_begin || !is_named(kernel)) return nullptr;
     const unsigned number = fetch_add_relaxed(count, 1u);
@@ -140,7 +145,8 @@ __device__ inline void forget_child(traced_child& child) {
 }
 
 /// All lanes of a warp, while no thread notes any: writes what is noted.
-__device__ __noinline__ inline void write_noted_children(unsigned& noted, const traced_child* children, unsigned capacity) {
+__device__ __noinline__ inline void write_noted_children(unsigned& noted, const traced_child* children,
+                                                         unsigned capacity) {
     const unsigned count = min(load_relaxed_in_block(noted), capacity);
     if (lane_rank() < count && children[lane_rank()].id != dynpar::grid_record::none) {
         const traced_child& child = children[lane_rank()];
