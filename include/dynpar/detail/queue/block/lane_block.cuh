@@ -1,8 +1,8 @@
 // Queue engine: the block of one thread, which a kernel gets on a lane.
 //
 // Owns the block's node (own_) until the block returns, and the count of children that it has launched (launched_),
-// which completion.cuh then settles. May add children to the grid node's counter only if others can run them before the
-// block returns.
+// which completion.cuh then settles. Adds to the node's counter only when the block waits, or for a child that others
+// may run before the block returns.
 #pragma once
 
 #include "block_interface.cuh"
