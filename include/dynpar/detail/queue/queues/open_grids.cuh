@@ -1,5 +1,6 @@
-// Queue engine: the board. Gifts of half of what there is reach the workers one after another; of a grid of many blocks that is on
-// the board all idle workers take some at once.
+// Queue engine: open grids. Donations of half of what is left reach the warps one after another; a grid of many blocks
+// is published instead, and all idle worker blocks claim blocks of it at once. Owns run_control::open_grids, and the
+// count of idle warps (gang_state::searching, warp_state::searches).
 #pragma once
 
 #include "../join/join_counter.cuh"
@@ -10,53 +11,61 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// A grid on the board. Upper half: where its task is, in a piece of memory that lives as long as any of its blocks; so who has taken
-/// some of them may read it at leisure. Lower half: who runs it, and how many blocks nobody has taken yet.
+/// An open grid. Upper half: its descriptor, which outlives every block of the grid, so a claimant needs no handshake
+/// to read it. Lower half: what runs its blocks, and how many are not claimed.
 struct open_grid_word {
     unsigned long long bits;
 
-    static constexpr std::uint32_t nothing_left = 1u << 29;  // takers may subtract from what is no longer there
+    static constexpr std::uint32_t nothing_left = 1u << 29;  // claimants may subtract more than is left
     static constexpr std::uint32_t most_blocks = 1u << 28;
     static constexpr unsigned width_shift = 30;
 
     open_grid_word() = default;
     __device__ explicit open_grid_word(unsigned long long all) : bits(all) {}
     __device__ open_grid_word(arena_index descriptor, std::uint32_t width, std::uint32_t blocks)
-        : bits(static_cast<unsigned long long>(descriptor) << 32 | (width >> info::width_shift << width_shift | (nothing_left + blocks))) {}
+        : bits(static_cast<unsigned long long>(descriptor) << 32 |
+               (width >> info::width_shift << width_shift | (nothing_left + blocks))) {}
 
     __device__ arena_index descriptor() const { return static_cast<arena_index>(bits >> 32); }
     __device__ std::uint32_t width() const { return lower() >> width_shift << info::width_shift; }
-    __device__ int left() const { return static_cast<int>(lower() & ((1u << width_shift) - 1)) - static_cast<int>(nothing_left); }
+    __device__ int left() const {
+        return static_cast<int>(lower() & ((1u << width_shift) - 1)) - static_cast<int>(nothing_left);
+    }
     __device__ std::uint32_t lower() const { return static_cast<std::uint32_t>(bits); }
 };
 
 /// Blocks that a warp runs at a time.
 __device__ inline std::uint32_t grain_of(std::uint32_t width) { return width == info::on_lane ? warp_size : 1; }
 
-/// Whether a grid is large enough for the board: all idle worker blocks go for it at once, and most of them in vain if it is not. Below a
-/// fourth as many rounds as there are worker blocks gifts do; of blocks that take a whole worker block a few are many.
+/// Whether a grid is large enough to be published: all idle worker blocks try to claim some of it at once, most of them
+/// in vain if it is not. For fewer rounds than a quarter of the number of worker blocks, donations are enough; of
+/// blocks that take a whole worker block, a few are many.
 __device__ inline bool is_worth_publishing(std::uint32_t width, unsigned long long blocks) {
     const unsigned worth_it = max(2u, gridDim.x / (width == info::on_block ? 32 : 4));
     return blocks >= worth_it * grain_of(width) && blocks <= open_grid_word::most_blocks;
 }
-/// Whether others may run blocks of a grid before the block that launches it has returned: then it must be counted at once.
-/// What a block on a worker block launches for worker blocks stays with it that long: all warps are busy with the block.
+/// Whether other warps may run blocks of a grid before the block that launches it has returned: then the grid must be
+/// counted at once. What a block on a worker block launches for worker blocks stays there until it returns or waits:
+/// all warps are busy with it.
 __device__ inline bool is_open_to_others(std::uint32_t width, unsigned long long blocks, bool from_worker_block) {
     return (width == info::on_block && !from_worker_block) || is_worth_publishing(width, blocks);
 }
 
-/// What the board has, as far as is known.
+/// The open grids, as far as is known.
 struct open_grids_view {
     open_grid_word seen[open_grid_places];
     __device__ open_grids_view() {
         const run_control& control = *engine().control;
 #pragma unroll
-        for (unsigned place = 0; place < open_grid_places; ++place) seen[place] = open_grid_word(load_relaxed(control.open_grids[place]));
+        for (unsigned place = 0; place < open_grid_places; ++place)
+            seen[place] = open_grid_word(load_relaxed(control.open_grids[place]));
     }
 };
 
-/// A grid with so many blocks, by who withholds no children (count.cuh). False if the board is full.
-__device__ inline bool publish(arena_index descriptor, std::uint32_t width, std::uint32_t blocks, open_grids_view& open_grids) {
+/// Publishes a grid with so many blocks. The caller withholds no children (join_counter.cuh). False if all places are
+/// taken.
+__device__ inline bool publish(arena_index descriptor, std::uint32_t width, std::uint32_t blocks,
+                               open_grids_view& open_grids) {
     const open_grid_word fresh(descriptor, width, blocks);
 #pragma unroll
     for (unsigned place = 0; place < open_grid_places; ++place) {
@@ -70,13 +79,14 @@ __device__ inline bool publish(arena_index descriptor, std::uint32_t width, std:
     return false;
 }
 
-/// One thread: takes so many blocks of a posted grid, or as many as there are: the last ones but those that the word says are left before.
+/// One thread: claims so many blocks of an open grid, or what is left. Returns the word from before: if it says that n
+/// blocks are left, the claim begins n blocks before the grid's end.
 __device__ inline open_grid_word claim_blocks(unsigned place, std::uint32_t blocks) {
     return open_grid_word(fetch_add_acquire(engine().control->open_grids[place], 0ull - blocks));
 }
 
-/// One lane: counts this warp among those that have nothing to do. It is counted from the first, so that the share is large enough for all
-/// warps, also for those that begin later.
+/// One lane: counts this warp among those that have nothing to run. A warp is counted from the beginning of the run, so
+/// that a chunk is large enough for all warps, also for those that begin later.
 __device__ inline void begin_search() {
     if (this_warp().searches == 0) fetch_add_relaxed(this_block().gang.searching, 1u);
     this_warp().searches = 1;
@@ -86,8 +96,9 @@ __device__ inline void end_search() {
     this_warp().searches = 0;
 }
 
-/// Puts the task of a whole grid where its workers find it. Where the grid has details, it lies in them already. False if there is no
-/// memory. Of a grid on the board the first blocks stay here: this warp is the last to look there.
+/// Puts the task of a whole grid where warps find it. If the grid has a descriptor, that already contains the task.
+/// False if there is no memory. Of a grid that is published the first blocks stay here: this warp will be the last to
+/// look for open grids.
 __device__ __noinline__ inline bool push_wide(wide_task task) {
     const std::uint32_t width = task.info & info::width_mask;
     if (task.descriptor != 0 && is_worth_publishing(width, task.last)) {

@@ -1,4 +1,6 @@
-// Queue engine: the stacks that a warp works from, and the list of block tasks that the warps of a worker block share.
+// Queue engine: deques. Each warp has one of lane tasks and one of wide tasks, each worker block one of block tasks.
+// What does not fit spills to segments in the arena. Owns the slots and the segments, and pushes. Other headers move
+// the ends: execute/ pops at the owner end, balance/ donates from the steal end and adds what others have donated.
 #pragma once
 
 #include "../memory/arena.cuh"
@@ -9,9 +11,9 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-// A warp pushes and pops at the top, so that it goes depth first and memory is bounded by depth; it gives away from the bottom,
-// where the tasks are that have the most below them. Nobody else touches a warp's stacks, so they need no fences, only
-// __syncwarp.
+// A warp pushes and pops at the owner end, so that it works depth first and memory is bounded by depth. It donates from
+// the steal end, where the tasks with the most work below them are. Only the warp itself touches its deques, so they
+// need no fences, only __syncwarp; the one exception, even_out(), has barriers.
 
 template <class Task>
 struct own_deque;
@@ -19,7 +21,9 @@ struct own_deque;
 template <>
 struct own_deque<lane_task> {
     static constexpr std::uint32_t capacity = lane_deque_capacity;
-    static __device__ lane_task* slots() { return engine().lane_deques + static_cast<std::size_t>(worker_rank()) * capacity; }
+    static __device__ lane_task* slots() {
+        return engine().lane_deques + static_cast<std::size_t>(worker_rank()) * capacity;
+    }
     static __device__ std::uint32_t& steal_end() { return this_warp().lane_steal_end; }
     static __device__ std::uint32_t& owner_end() { return this_warp().lane_owner_end; }
     static __device__ std::uint32_t& base() { return this_warp().lane_base; }
@@ -29,7 +33,9 @@ struct own_deque<lane_task> {
 template <>
 struct own_deque<wide_task> {
     static constexpr std::uint32_t capacity = wide_deque_capacity;
-    static __device__ wide_task* slots() { return engine().wide_deques + static_cast<std::size_t>(worker_rank()) * capacity; }
+    static __device__ wide_task* slots() {
+        return engine().wide_deques + static_cast<std::size_t>(worker_rank()) * capacity;
+    }
     static __device__ std::uint32_t& steal_end() { return this_warp().wide_steal_end; }
     static __device__ std::uint32_t& owner_end() { return this_warp().wide_owner_end; }
     static __device__ std::uint32_t& base() { return this_warp().wide_base; }
@@ -41,7 +47,7 @@ __device__ inline Task& slot(std::uint32_t place) {
     return own_deque<Task>::slots()[place % own_deque<Task>::capacity];
 }
 
-/// 16 bytes at a time, all that is copied here is so aligned: what the memory system likes best.
+/// Copies in accesses of 16 bytes, the widest; all tasks are so aligned.
 template <class Task>
 __device__ inline void copy_task(Task& to, const Task& from) {
     const uint4* source = reinterpret_cast<const uint4*>(&from);
@@ -58,7 +64,8 @@ __device__ inline void copy_fresh_task(Task& to, const Task& from) {
     for (unsigned i = 0; i < sizeof(Task) / sizeof(uint4); ++i) target[i] = load_fresh(source + i);
 }
 
-/// Runs `critical` while no other thread holds the lock. Lanes of one warp may contend: the holder leaves before they try again.
+/// Runs `critical` while no other thread holds the lock. Lanes of one warp may contend: the holder releases the lock
+/// before the others try again.
 template <class Critical>
 __device__ inline void with_lock(unsigned& lock, Critical critical) {
     for (bool done = false; !done;) {
@@ -71,7 +78,7 @@ __device__ inline void with_lock(unsigned& lock, Critical critical) {
         }
     }
 }
-/// The same for a lock among the threads of a worker block: fences of a multiprocessor cost next to nothing.
+/// The same for a lock among the threads of a worker block: fences within a multiprocessor cost next to nothing.
 template <class Critical>
 __device__ inline void with_block_lock(unsigned& lock, Critical critical) {
     for (bool done = false; !done;) {
@@ -102,7 +109,7 @@ __device__ inline void with_block_lock_as_warp(unsigned& lock, Critical critical
     __syncwarp();
 }
 
-/// A place on the top of the stack, to be filled at once; null if it is full.
+/// A slot at the owner end, to be filled at once; null if the deque is full.
 template <class Task>
 __device__ inline Task* reserve() {
     const std::uint32_t place = fetch_add_relaxed(own_deque<Task>::owner_end(), 1u);
@@ -111,7 +118,7 @@ __device__ inline Task* reserve() {
     return nullptr;
 }
 
-/// False if the stack is full.
+/// False if the deque is full.
 template <class Task>
 __device__ inline bool push(const Task& task) {
     Task* const place = reserve<Task>();
@@ -119,13 +126,13 @@ __device__ inline bool push(const Task& task) {
     return place != nullptr;
 }
 
-// ---- Spilling: chunks of tasks in the arena, chained
+// ---- Spilling: segments of tasks in the arena, chained
 
 struct alignas(64) segment_header {
     arena_index next;
     std::uint32_t count;
 };
-// Of a chunk, which must fit on an empty stack: 16 KiB, less only in tests with small stacks.
+// The size of a segment, which must fit into an empty deque: 16 KiB, less only in tests with small deques.
 #if !defined(DYNPAR_QUEUE_SEGMENT_CLASS)
 #define DYNPAR_QUEUE_SEGMENT_CLASS 8
 #endif
@@ -137,7 +144,7 @@ __device__ inline Task* tasks_of(segment_header* segment) {
     return reinterpret_cast<Task*>(segment + 1);
 }
 
-/// Under a lock: puts a task into the chunk at the head of a chain. False if there is no memory.
+/// Under a lock: adds a task to the segment at the head of a chain. False if there is no memory.
 template <class Task>
 __device__ inline bool push_to_segment(arena_index& head, const Task& task) {
     if (head == 0 || at<segment_header>(head)->count == segment_tasks<Task>) {
@@ -151,8 +158,8 @@ __device__ inline bool push_to_segment(arena_index& head, const Task& task) {
     return true;
 }
 
-/// For a task that the stack has no place for: called by single lanes in the midst of a round. False if there is no memory.
-/// By value: a task whose address is taken would lie in memory also where all goes well.
+/// A task for which the deque has no room, from a single lane in the middle of a round. False if there is no memory.
+/// The task is passed by value: if its address were taken, it would lie in memory even when there is room.
 template <class Task>
 __device__ __noinline__ bool push_spilled(Task task) {
     bool there_was_room = true;
@@ -160,8 +167,8 @@ __device__ __noinline__ bool push_spilled(Task task) {
     return there_was_room;
 }
 
-/// All lanes together: moves the oldest tasks out of a stack that is nearly full. Where there is no memory it stays so, and the
-/// next launches fail.
+/// All lanes together: moves the oldest tasks out of a deque that is nearly full. If there is no memory it stays full,
+/// and the next launches fail.
 template <class Task>
 __device__ __noinline__ void spill() {
     using deque = own_deque<Task>;
@@ -185,7 +192,7 @@ __device__ __noinline__ void spill() {
     __syncwarp();
 }
 
-/// All lanes together: brings the chunk that was spilled last back. False if there is none.
+/// All lanes together: brings back the segment that was spilled last. False if there is none, or no room for it.
 template <class Task>
 __device__ __noinline__ bool unspill() {
     using deque = own_deque<Task>;
@@ -196,7 +203,8 @@ __device__ __noinline__ bool unspill() {
     const std::uint32_t count = segment->count;
     const std::uint32_t owner_end = deque::owner_end();
     if (count > deque::capacity - (owner_end - deque::steal_end())) return false;
-    for (std::uint32_t i = lane; i < count; i += warp_size) copy_task(slot<Task>(owner_end + i), tasks_of<Task>(segment)[i]);
+    for (std::uint32_t i = lane; i < count; i += warp_size)
+        copy_task(slot<Task>(owner_end + i), tasks_of<Task>(segment)[i]);
     __syncwarp();
     if (lane == 0) {
         deque::spilled() = segment->next;
@@ -212,9 +220,10 @@ __device__ inline bool is_deeper(const Task& task, int depth) {
     return static_cast<int>(task.info & info::depth_mask) > depth;
 }
 
-/// All lanes together, in a nested step that has nothing deeper than that on the stack: brings tasks back that are, of the first chunk that
-/// has any, wherever that is in the chain. Whoever waits may wait for just these, and what lies above them may not run. Where the stack is
-/// full, one of them changes places with its top. False if there are none.
+/// All lanes together, in a nested step whose deque has no deeper task than that: brings back the deeper tasks of the
+/// first segment in the chain that has any. The waiting block may be waiting for exactly these, and what lies above
+/// them must not run. If the deque is full, one of them is exchanged with the task at the owner end. False if there are
+/// none.
 template <class Task>
 __device__ __noinline__ bool unspill_deeper(int deeper_than) {
     using deque = own_deque<Task>;
@@ -245,7 +254,8 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
             const bool moves = (deeper >> lane & 1) != 0 && number < room;
             const unsigned staying = __ballot_sync(all_lanes, there && !moves);  // all have read before any writes
             if (moves) copy_task(slot<Task>(owner_end + number), task);
-            if (there && !moves) copy_task(tasks_of<Task>(segment)[kept + static_cast<unsigned>(__popc(staying & lanes_before))], task);
+            if (there && !moves)
+                copy_task(tasks_of<Task>(segment)[kept + static_cast<unsigned>(__popc(staying & lanes_before))], task);
             kept += static_cast<unsigned>(__popc(staying));
             moved = first + warp_size < count ? first + warp_size - kept : count - kept;
             __syncwarp();
@@ -268,20 +278,23 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
     return false;
 }
 
-// ---- Block tasks: too wide for a warp, so all warps of the worker block take them from one stack, under its lock
+// ---- Block tasks: too wide for a warp, so all warps of a worker block take them from one deque, under its lock
 
 __device__ inline wide_task& block_task_slot(std::uint32_t place) {
-    return engine().block_deques[static_cast<std::size_t>(blockIdx.x) * block_deque_capacity + place % block_deque_capacity];
+    return engine()
+        .block_deques[static_cast<std::size_t>(blockIdx.x) * block_deque_capacity + place % block_deque_capacity];
 }
 
-/// Without the lock: whether there is something to look for under it.
+/// Without the lock: how many tasks lie on the deque, and whether it is worth taking the lock.
 __device__ inline std::uint32_t block_tasks_on_deque() {
     gang_state& gang = this_block().gang;
     return load_relaxed_in_block(gang.owner_end) - load_relaxed_in_block(gang.steal_end);
 }
-__device__ inline bool has_block_tasks() { return block_tasks_on_deque() != 0 || load_relaxed_in_block(this_block().gang.spilled) != 0; }
+__device__ inline bool has_block_tasks() {
+    return block_tasks_on_deque() != 0 || load_relaxed_in_block(this_block().gang.spilled) != 0;
+}
 
-/// Under the lock. False if the stack is full.
+/// Under the lock. False if the deque is full.
 __device__ inline bool push_on_block_deque(const wide_task& task) {
     gang_state& gang = this_block().gang;
     const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
@@ -291,8 +304,8 @@ __device__ inline bool push_on_block_deque(const wide_task& task) {
     return true;
 }
 
-/// By a block that all warps of the worker block run: a place for a task that nobody looks at before that block returns or waits. Null if
-/// the stack is full.
+/// For a block that all warps of the worker block run: a slot for a task that is not read before that block returns or
+/// waits. Null if the deque is full.
 __device__ inline wide_task* reserve_block_task() {
     gang_state& gang = this_block().gang;
     wide_task* place = nullptr;
@@ -306,7 +319,7 @@ __device__ inline wide_task* reserve_block_task() {
     return place;
 }
 
-/// Under the lock. False if there is no memory.
+/// Under the lock: on the deque, or spilled. False if there is no memory.
 __device__ inline bool push_block_task(const wide_task& task) {
     gang_state& gang = this_block().gang;
     if (push_on_block_deque(task)) return true;
@@ -316,7 +329,8 @@ __device__ inline bool push_block_task(const wide_task& task) {
     return pushed;
 }
 
-/// Under the lock: takes one block of the youngest task that is deeper than that. False if there is none.
+/// Under the lock: takes one block of the newest task that is deeper than that, also from spilled tasks. False if there
+/// is none.
 __device__ inline bool take_block_task(int deeper_than, wide_task& task) {
     gang_state& gang = this_block().gang;
     const std::uint32_t steal_end = load_relaxed_in_block(gang.steal_end);
@@ -335,7 +349,8 @@ __device__ inline bool take_block_task(int deeper_than, wide_task& task) {
         return true;
     }
     arena_index before = 0;
-    for (arena_index head = load_relaxed_in_block(gang.spilled); head != 0; before = head, head = at<segment_header>(head)->next) {
+    for (arena_index head = load_relaxed_in_block(gang.spilled); head != 0;
+         before = head, head = at<segment_header>(head)->next) {
         segment_header* const segment = at<segment_header>(head);
         wide_task* const tasks = tasks_of<wide_task>(segment);
         for (std::uint32_t number = segment->count; number-- != 0;) {
@@ -363,7 +378,7 @@ __device__ inline bool take_block_task(int deeper_than, wide_task& task) {
     return false;
 }
 
-/// All lanes of a warp, under the lock: brings a chunk back that was spilled, where there is room again.
+/// All lanes of a warp, under the lock: brings a spilled segment back, if there is room again.
 __device__ inline void unspill_block_tasks() {
     gang_state& gang = this_block().gang;
     const arena_index head = load_relaxed_in_block(gang.spilled);
@@ -372,7 +387,8 @@ __device__ inline void unspill_block_tasks() {
     const std::uint32_t count = segment->count;
     const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
     if (count > block_deque_capacity - (owner_end - load_relaxed_in_block(gang.steal_end))) return;
-    for (std::uint32_t i = lane_rank(); i < count; i += warp_size) copy_task(block_task_slot(owner_end + i), tasks_of<wide_task>(segment)[i]);
+    for (std::uint32_t i = lane_rank(); i < count; i += warp_size)
+        copy_task(block_task_slot(owner_end + i), tasks_of<wide_task>(segment)[i]);
     __syncwarp();
     if (lane_rank() == 0) {
         store_relaxed_in_block(gang.owner_end, owner_end + count);
