@@ -1,4 +1,5 @@
-// Queue engine: how the returns of blocks are counted, at once or later.
+// Queue engine: what the returns of blocks change in join counters, at once or later. Owns the warp batch
+// (warp_state::batch, batch_of), and redirects the children in a deque to a node that was made after them.
 #pragma once
 
 #include "grid_node.cuh"
@@ -9,8 +10,7 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// Tells the others what this warp has put off, after its writes: `retire` releases them, those of the other lanes as well. All lanes
-/// together.
+/// All lanes together: applies the warp batch, after the writes of all lanes, which add_to_counter() releases.
 __device__ inline void flush_warp_batch() {
     warp_state& warp = this_warp();
     const bool nothing = warp.batch == 0;
@@ -24,14 +24,14 @@ __device__ inline void flush_warp_batch() {
     __syncwarp();
 }
 
-/// The same for who is about to take away from a counter by itself: see rule 2 in count.cuh. Returns that are withheld stay so.
+/// The same before this warp subtracts from a counter by itself (see join_counter.cuh). Withheld returns stay withheld.
 __device__ inline void flush_withheld_children() {
     const bool children = this_warp().batch > 0;
     __syncwarp();  // all have read it before one writes it
     if (children) flush_warp_batch();
 }
 
-/// All lanes together: adds to a record's count, now or later (count.cuh).
+/// All lanes together: adds to the batch of a node; the batch of another node is applied first.
 __device__ inline void add_to_warp_batch(arena_index grid, int change) {
     warp_state& warp = this_warp();
     const bool another = warp.batch_of != grid;
@@ -45,13 +45,14 @@ __device__ inline void add_to_warp_batch(arena_index grid, int change) {
     __syncwarp();
 }
 
-/// Points children that were launched before their parent had a record of its own to it: those of the tasks from `base` to `top`
-/// that count on the parent's grid and were launched by it. All lanes together.
+/// All lanes together: redirects children that were launched before their parent had a node of its own to that node.
+/// They are those from `base` to the owner end that count on the parent's grid and were launched by it.
 template <class Task>
 __device__ inline void point_to_own(std::uint32_t base, std::uint32_t owner_end, arena_index grid, arena_index own) {
-    // Not unrolled: mostly there are two, and the path that every join takes is to be short.
+    // Not unrolled: mostly there are two, and the path of every join should be short.
 #pragma unroll 1
-    for (std::uint32_t place = base + lane_rank(); static_cast<std::int32_t>(owner_end - place) > 0; place += warp_size) {
+    for (std::uint32_t place = base + lane_rank(); static_cast<std::int32_t>(owner_end - place) > 0;
+         place += warp_size) {
         Task& task = slot<Task>(place);
         if (task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
     }
@@ -60,7 +61,8 @@ __device__ inline void point_to_own(std::uint32_t base, std::uint32_t owner_end,
 /// The same for block tasks that a block on this worker block has launched. All threads together.
 __device__ inline void point_block_tasks_to_own(arena_index grid, arena_index own) {
     const gang_state& gang = this_block().gang;
-    for (std::uint32_t place = gang.base + threadIdx.x; static_cast<std::int32_t>(gang.owner_end - place) > 0; place += blockDim.x) {
+    for (std::uint32_t place = gang.base + threadIdx.x; static_cast<std::int32_t>(gang.owner_end - place) > 0;
+         place += blockDim.x) {
         wide_task& task = block_task_slot(place);
         if (task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
     }
@@ -68,18 +70,20 @@ __device__ inline void point_block_tasks_to_own(arena_index grid, arena_index ow
 
 /// The same for lane tasks, by the lane that launched them, alone.
 __device__ inline void point_lanes_to_own(arena_index grid, arena_index own) {
-    for (std::uint32_t place = this_warp().lane_base; static_cast<std::int32_t>(this_warp().lane_owner_end - place) > 0; ++place) {
+    for (std::uint32_t place = this_warp().lane_base; static_cast<std::int32_t>(this_warp().lane_owner_end - place) > 0;
+         ++place) {
         lane_task& task = slot<lane_task>(place);
         const bool mine = (task.info >> info::launcher_shift & (warp_size - 1)) == lane_rank();
         if (mine && task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
     }
 }
 
-/// What a lane's return means for the records. The change that is left to make, to whose count (0: none).
+/// What a return still has to change: the counter of which node (0: none), and by how much.
 struct count_change {
     arena_index grid;
     int change;
 };
+/// What a lane's return changes. A node that no other warp can know yet is changed here, at once.
 
 __device__ inline count_change settle_lane(arena_index grid, std::uint32_t task_info, block_outcome outcome) {
     const int launched = static_cast<int>(outcome.launched & block_outcome::count_mask);
@@ -87,7 +91,7 @@ __device__ inline count_change settle_lane(arena_index grid, std::uint32_t task_
     if (own == 0 && is_sole_owner(task_info)) own = grid;
     if (own == 0) return {launched == 1 ? 0u : grid, launched - 1};
     if ((outcome.launched & block_outcome::accounted) != 0) return {own, launched - 1};
-    if (launched != 0) {  // nobody else knows the record before its children run, so no atomic
+    if (launched != 0) {  // no other warp knows the node before its children run, so no atomic
         store_relaxed(at<grid_node>(own)->counter, launched);
         return {0, 0};
     }
@@ -119,7 +123,8 @@ __device__ inline void settle_round(bool have, arena_index grid, std::uint32_t t
         }
         __syncwarp();
     }
-    // A fence only where somebody else may look: a block that just counts on its grid is counted later, behind a fence there.
+    // Blocks that only count on their grid come first: their changes can mostly be withheld. The others change nodes
+    // that other warps may read, so the withheld children are counted before.
     const bool joins = have && (outcome.own != 0 || is_sole_owner(task_info));
     count_change mine{0, 0};
     if (have && !joins) mine = settle_lane(grid, task_info, outcome);
@@ -140,7 +145,7 @@ __device__ inline void settle_round(bool have, arena_index grid, std::uint32_t t
     __syncwarp();
 }
 
-/// A lane that has returned while others of its round wait: its children must count before anybody runs them.
+/// A lane that has returned while others of its round wait: its children must be counted before they run.
 __device__ __noinline__ inline void settle_alone(arena_index grid, std::uint32_t task_info, block_outcome outcome) {
     add_withheld_children();
     if ((outcome.launched & block_outcome::late) != 0) point_lanes_to_own(grid, outcome.own);
@@ -148,10 +153,12 @@ __device__ __noinline__ inline void settle_alone(arena_index grid, std::uint32_t
     if (mine.grid != 0) add_to_counter(mine.grid, mine.change);
 }
 
-/// What the return of a block on a warp or a worker block means for the records; by one thread.
-__device__ inline count_change settle_wide(arena_index grid, std::uint32_t task_info, arena_index own, unsigned accounted, int launched) {
-    return settle_lane(grid, task_info,
-                       block_outcome{own, static_cast<unsigned>(launched) | (accounted != 0 ? block_outcome::accounted : 0u)});
+/// What the return of a block on a warp or a worker block changes; by one thread.
+__device__ inline count_change settle_wide(arena_index grid, std::uint32_t task_info, arena_index own,
+                                           unsigned accounted, int launched) {
+    return settle_lane(
+        grid, task_info,
+        block_outcome{own, static_cast<unsigned>(launched) | (accounted != 0 ? block_outcome::accounted : 0u)});
 }
 
 }  // namespace queue

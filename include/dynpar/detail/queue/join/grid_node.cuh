@@ -1,4 +1,5 @@
-// Queue engine: the record of a grid that somebody waits for, its continuations and memory, and what happens when it is complete.
+// Queue engine: the node of a grid that something waits for, its continuations and memory, and what happens when it is
+// complete. Owns grid nodes; of a counter it writes the value that a new node or a continuation begins with.
 #pragma once
 
 #include <cstddef>
@@ -9,30 +10,31 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// A grid that has a continuation, memory, several blocks or a block that waits. Any other grid has no record: it is complete when
-/// it has returned and what it launched is complete, so its children count on the record that it counts on itself.
+/// A grid that has a continuation, memory, several blocks, or a block that waits. Other grids have no node: such a grid
+/// is complete when it has returned and what it launched is complete, so its children count on the node that it counts
+/// on itself.
 struct alignas(64) grid_node {
-    int counter;              // blocks not yet returned, and grids that count on this record
-    arena_index parent;       // the record that this grid counts on; 0: the run's first grid
-    lane_entry entry;         // the first continuation where it is simple, as most are; null: none
-    lane_arguments arguments; // its arguments
+    int counter;               // blocks not yet returned, and grids that count on this node
+    arena_index parent;        // the node that this grid counts on; 0: the run's first grid
+    lane_entry entry;          // the first continuation if there is room for it, as for most; null: none
+    lane_arguments arguments;  // the first continuation's
     std::uint32_t depth_and_flags;
-    arena_index memory;       // pieces of the arena that belong to the grid, chained
-    arena_index continuations;  // further ones, launch_details each, in the order in which they run
-    arena_index added;        // those that the grid, or the continuation that runs now, has added, the last one first
-    std::uint32_t scratch[4]; // the first 16 bytes of scratch memory; of a grid in a stream: which stream
+    arena_index memory;         // pieces of the arena that belong to the grid, chained
+    arena_index continuations;  // further ones, a grid_descriptor each, in the order in which they run
+    arena_index added;          // those that the grid, or the continuation that runs now, has added; newest first
+    std::uint32_t scratch[4];   // the first 16 bytes of scratch memory; of a grid in a stream: which stream
 
     static constexpr std::uint32_t scratch_taken = 1u << 24;
     static constexpr std::uint32_t in_stream = 1u << 25;
     static constexpr std::uint32_t continuing = 1u << 26;  // the first of `continuations` runs now
-    // Of the simple continuation: the binary logarithm of its threads. From 2 threads on `entry` is a wide_entry.
+    // Of the inline continuation: the binary logarithm of its threads. From 2 threads on `entry` is a wide_entry.
     static constexpr unsigned threads_shift = 27;
     static constexpr std::uint32_t threads_mask = 15u << threads_shift;
 };
 static_assert(sizeof(grid_node) == unit_bytes, "a record is one unit of the arena");
 static_assert(offsetof(grid_node, counter) == 0, "see counter_of");
 
-/// Goes before scratch memory.
+/// Comes before scratch memory.
 struct alignas(64) memory_header {
     memory_link link;
 };
@@ -41,21 +43,23 @@ struct alignas(64) memory_header {
 
 __device__ void advance_stream(arena_index stream);  // stream.cuh
 
-/// Fills in a record of which nobody else knows: entry and what stands before it in one store, likewise the rest.
-__device__ inline void put_node(arena_index place, int counter, arena_index parent, std::uint32_t depth_and_flags, arena_index memory) {
+/// Fills in a node that no other thread knows: `entry` and what stands before it in one store, likewise the rest.
+__device__ inline void put_node(arena_index place, int counter, arena_index parent, std::uint32_t depth_and_flags,
+                                arena_index memory) {
     uint4* words = at<uint4>(place);
     words[0] = make_uint4(static_cast<unsigned>(counter), parent, 0, 0);
     words[2] = make_uint4(depth_and_flags, memory, 0, 0);
 }
 
-/// A record for a grid with one block that runs or is about to; 0 if there is no memory.
+/// A node for a grid with one block that runs or is about to; 0 if there is no memory.
 __device__ inline arena_index make_node(arena_index parent, std::uint32_t depth) {
     const arena_index place = take_node();
     if (place != 0) put_node(place, 1, parent, depth, 0);
     return place;
 }
 
-/// Of a block wider than a lane: creates its record, once, whoever of its threads needs it first. 0 if there is no memory.
+/// Of a block wider than a lane: creates its node once, for the first of its threads that needs it. 0 if there is no
+/// memory.
 __device__ inline arena_index ensure_shared_node(arena_index& own, arena_index grid, std::uint32_t depth) {
     const arena_index there = load_relaxed(own);
     if (there != 0) return there;
@@ -94,22 +98,25 @@ __device__ __noinline__ inline void* scratch_of(arena_index node, unsigned long 
     return allocate_scratch(node, bytes);
 }
 
-/// A continuation that a record has room for: one block of one thread, or of a power of two up to a warp, and few arguments.
+/// A continuation that a node has room for: one block of one thread or of a power of two up to a warp, and few
+/// arguments.
 struct inline_continuation {
-    lane_entry entry;  // null: it is not simple
+    lane_entry entry;  // null: a node has no room for it
     std::uint32_t threads_log2;
     lane_arguments arguments;
 };
 
-/// Of a record that has no continuation yet, and that no other thread adds one to.
+/// For a node that has no continuation yet, and to which no other thread adds one.
 __device__ inline void put_continuation(grid_node* node, const inline_continuation& inlined) {
     node->arguments = inlined.arguments;
     node->entry = inlined.entry;
-    if (inlined.threads_log2 != 0) fetch_or_relaxed(node->depth_and_flags, inlined.threads_log2 << grid_node::threads_shift);
+    if (inlined.threads_log2 != 0)
+        fetch_or_relaxed(node->depth_and_flags, inlined.threads_log2 << grid_node::threads_shift);
 }
 
 /// The same if nothing has been added yet. `lock`: of all threads that may add to this grid. False if something has.
-__device__ __noinline__ inline bool add_inline_continuation(arena_index grid, const inline_continuation& inlined, unsigned& lock) {
+__device__ __noinline__ inline bool add_inline_continuation(arena_index grid, const inline_continuation& inlined,
+                                                            unsigned& lock) {
     grid_node* node = at<grid_node>(grid);
     bool is_first = false;
     with_block_lock(lock, [&] {
@@ -120,12 +127,13 @@ __device__ __noinline__ inline bool add_inline_continuation(arena_index grid, co
     return is_first;
 }
 
-/// Adds a continuation that runs after all that this grid has added before, and before what was there when it began. Any thread.
+/// Adds a continuation that runs after all that this grid has added before, and before those that it already had when
+/// it began. Any thread.
 __device__ inline void add_continuation(arena_index grid, arena_index place) {
     at<grid_descriptor>(place)->link.next = exchange_relaxed(at<grid_node>(grid)->added, place);
 }
 
-/// A record, all but its arguments.
+/// A copy of a node, without its arguments and scratch memory.
 struct node_view {
     arena_index parent;
     lane_entry entry;
@@ -137,7 +145,8 @@ struct node_view {
     __device__ bool has_list() const { return (continuations | added) != 0; }
     __device__ bool continues_on_warp() const { return (depth_and_flags & grid_node::threads_mask) != 0; }
 };
-/// As another multiprocessor may have left it, in one go: loads that wait for each other cost more than anything else here.
+/// Reads a node as another multiprocessor may have left it, all at once: loads that wait for each other cost more than
+/// anything else here.
 __device__ inline node_view load_node(arena_index grid) {
     const uint4 head = load_fresh(at<uint4>(grid));
     const uint4 tail = load_fresh(at<uint4>(grid) + 2);
@@ -146,7 +155,7 @@ __device__ inline node_view load_node(arena_index grid) {
 }
 __device__ inline uint4 arguments_of(arena_index grid) { return load_fresh(at<uint4>(grid) + 1); }
 
-/// The simple continuation of a record, as a task: if it is of one thread, and if it is of several, which fit a warp.
+/// A node's inline continuation as a task: here of one thread, below of several, which fit a warp.
 __device__ inline lane_task inline_lane_task(arena_index grid, const node_view& view, uint4 arguments) {
     lane_task task;
     task.entry = view.entry;
@@ -175,7 +184,7 @@ __device__ inline void release_piece(arena_index piece, unsigned size_class) {
 }
 
 inline namespace hot {
-/// The simple continuation that the record of a grid has. The view of that in pieces: as a whole it would go by the stack.
+/// Begins the inline continuation of a grid. The view is passed in pieces: as a whole it would be passed on the stack.
 __device__ __noinline__ inline void begin_inline_continuation(arena_index grid, arena_index parent, lane_entry entry,
                                                               std::uint32_t depth_and_flags) {
     const node_view view{parent, entry, depth_and_flags, 0, 0, 0};
@@ -194,8 +203,8 @@ __device__ __noinline__ inline void begin_inline_continuation(arena_index grid, 
 }
 }  // namespace hot
 
-/// Of a grid with a list of continuations, one of which may just have run: puts it in order and begins the next one; false if there is none
-/// left. What has run is given back.
+/// Of a grid with a list of continuations, one of which may just have run: puts the list in order and begins the next
+/// one; false if none is left. Gives back the one that has run.
 __device__ __noinline__ inline bool continue_in_list(arena_index grid, node_view view) {
     grid_node* const node = at<grid_node>(grid);
     const arena_index ran = (view.depth_and_flags & grid_node::continuing) != 0 ? view.continuations : 0;
@@ -206,7 +215,7 @@ __device__ __noinline__ inline bool continue_in_list(arena_index grid, node_view
         continuations = load_relaxed(link.next);
         class_of_ran = load_relaxed(link.size_class);
     }
-    for (arena_index added = view.added; added != 0;) {  // the last one first
+    for (arena_index added = view.added; added != 0;) {  // the newest first
         arena_index& link = at<grid_descriptor>(added)->link.next;
         const arena_index before = load_relaxed(link);
         store_relaxed(link, continuations);
@@ -234,7 +243,7 @@ __device__ __noinline__ inline bool continue_in_list(arena_index grid, node_view
     return from_list || view.entry != nullptr;
 }
 
-/// Starts the next continuation of a grid all of whose work is done; false if there is none left.
+/// Begins the next continuation of a grid all of whose work is done; false if none is left.
 __device__ inline bool begin_continuation(arena_index grid, const node_view& view) {
     if (view.has_list()) return continue_in_list(grid, view);
     if (view.entry == nullptr) return false;
@@ -261,20 +270,22 @@ __device__ inline void release_node(arena_index grid, const node_view& view) {
     if (streamed) advance_stream(stream);
 }
 
-/// The run's first grid is complete. What the run has written others see when the resident grid has ended. This worker block knows at once.
+/// The run's first grid is complete. Others see what the run has written when the persistent grid has ended. This
+/// worker block learns of the end at once.
 __device__ inline void end_run() {
     store_relaxed(engine().control->done, 1u);
     store_relaxed_in_block(this_block().gang.over, static_cast<unsigned>(run_is_complete));
 }
 
-/// Of a grid all of whose work is done, but for what retire() does itself: its next continuation, or it is complete, and so on upwards. The
-/// view in pieces, as above.
-__device__ __noinline__ inline void continue_or_complete(arena_index grid, arena_index parent, lane_entry entry, std::uint32_t depth_and_flags,
-                                          arena_index memory, arena_index continuations, arena_index added) {
+/// Of a grid all of whose work is done, except for what add_to_counter() does itself: begins its next continuation, or
+/// completes it, and so on upwards. The view in pieces, as above.
+__device__ __noinline__ inline void continue_or_complete(arena_index grid, arena_index parent, lane_entry entry,
+                                                         std::uint32_t depth_and_flags, arena_index memory,
+                                                         arena_index continuations, arena_index added) {
     node_view view{parent, entry, depth_and_flags, memory, continuations, added};
     while (!begin_continuation(grid, view)) {
-        if (view.parent == 0) return end_run();  // nobody wants its memory back
-        const int before = fetch_add_counter(view.parent, -1);  // takes long: meanwhile
+        if (view.parent == 0) return end_run();                 // its memory is not needed any more
+        const int before = fetch_add_counter(view.parent, -1);  // takes long; release_node() runs meanwhile
         release_node(grid, view);
         if (before != 1) return;
         grid = view.parent;
@@ -282,17 +293,20 @@ __device__ __noinline__ inline void continue_or_complete(arena_index grid, arena
     }
 }
 
-/// What a complete grid leaves: its memory, and where that was the last of its parent's work, what comes next there.
-__device__ __noinline__ inline void release_and_continue(arena_index grid, std::uint32_t depth_and_flags, arena_index memory, arena_index parent) {
+/// After a grid is complete: releases its memory and, if it was the last of its parent's work, continues there.
+__device__ __noinline__ inline void release_and_continue(arena_index grid, std::uint32_t depth_and_flags,
+                                                         arena_index memory, arena_index parent) {
     release_node(grid, node_view{parent, nullptr, depth_and_flags, memory, 0, 0});
     if (parent == 0) return;
     const node_view view = load_node(parent);
-    continue_or_complete(parent, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
+    continue_or_complete(parent, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations,
+                         view.added);
 }
 
 inline namespace hot {
-/// Of a grid that is complete. It may be the last of the run: then all wait for this, and nobody for its memory.
-__device__ __noinline__ inline void complete(arena_index grid, arena_index parent, std::uint32_t depth_and_flags, arena_index memory) {
+/// Completes a grid. If it is the last of the run, all warps wait for this, and its memory is not needed any more.
+__device__ __noinline__ inline void complete(arena_index grid, arena_index parent, std::uint32_t depth_and_flags,
+                                             arena_index memory) {
     if (parent == 0) return end_run();
     const bool was_last = fetch_add_counter(parent, -1) == 1;
     if (was_last) {
@@ -303,10 +317,11 @@ __device__ __noinline__ inline void complete(arena_index grid, arena_index paren
 }
 }  // namespace hot
 
-/// The same where there is a list. Mostly one continuation has been added, and what was before it has run. If that is for the board,
-/// thousands of warps wait for it: what has to be read is on its way at once, and there is no call.
-__device__ __noinline__ inline void continue_from_list(arena_index grid, arena_index parent, lane_entry entry, std::uint32_t depth_and_flags,
-                                                    arena_index memory, arena_index continuations, arena_index added) {
+/// As continue_or_complete(), for a grid with a list. Mostly one continuation has been added, and those before it have
+/// run. If it is to be published, thousands of warps wait for it: so everything is read at once, and there is no call.
+__device__ __noinline__ inline void continue_from_list(arena_index grid, arena_index parent, lane_entry entry,
+                                                       std::uint32_t depth_and_flags, arena_index memory,
+                                                       arena_index continuations, arena_index added) {
     const bool has_run = (depth_and_flags & grid_node::continuing) != 0;
     if (entry == nullptr && added != 0 && has_run == (continuations != 0)) {
         const grid_descriptor& next = *at<grid_descriptor>(added);
@@ -324,7 +339,7 @@ __device__ __noinline__ inline void continue_from_list(arena_index grid, arena_i
             at<uint4>(grid)[0] = make_uint4(blocks, parent, 0, 0);
             at<uint4>(grid)[2] = make_uint4(depth_and_flags | grid_node::continuing, memory, added, 0);
             const std::uint32_t kept = width == info::on_warp ? this_warp().keeps_first : 0;
-            if (kept != 0) end_search();  // before others can count on this warp for a share of the grid
+            if (kept != 0) end_search();  // before a chunk is made large enough for this warp as well
             if (publish(added, width, blocks - kept, open_grids)) {
                 if (kept != 0) this_warp().kept = added;
                 if (ran.size_class == piece_class) {
@@ -343,9 +358,10 @@ __device__ __noinline__ inline void continue_from_list(arena_index grid, arena_i
 }
 
 inline namespace hot {
-/// Adds to a record's count; where it becomes zero, the continuation begins or the grid is complete, and so on upwards. Nearly every join
-/// comes here. So it does the most frequent case, a continuation of one thread and nothing else, without a call: what is kept in registers
-/// across calls is written to the stack first, and the addition, which is behind all writes, would wait for that, too.
+/// Adds to a node's counter; if that becomes zero, the continuation begins or the grid is complete, and so on upwards.
+/// Nearly every join passes through here. So the most frequent case, a continuation of one thread and nothing else,
+/// contains no call: registers that are kept across calls are written to the stack first, and the addition, which comes
+/// after all writes, would wait for those as well.
 __device__ __noinline__ inline void add_to_counter(arena_index grid, int change) {
     if (fetch_add_counter(grid, change) + change != 0) return;
     const node_view view = load_node(grid);
@@ -360,10 +376,13 @@ __device__ __noinline__ inline void add_to_counter(arena_index grid, int change)
         return;
     }
     if (view.added != 0) {
-        return continue_from_list(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
+        return continue_from_list(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations,
+                                  view.added);
     }
-    if (view.entry == nullptr && view.continuations == 0) return complete(grid, view.parent, view.depth_and_flags, view.memory);
-    continue_or_complete(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
+    if (view.entry == nullptr && view.continuations == 0)
+        return complete(grid, view.parent, view.depth_and_flags, view.memory);
+    continue_or_complete(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations,
+                         view.added);
 }
 }  // namespace hot
 

@@ -1,4 +1,6 @@
-// Queue engine: the join counter. What a grid's record counts, and when a change of it may be withheld.
+// Queue engine: the join counter: what the counter of a grid node contains, and when a change of it may be withheld.
+// Owns grid_node::counter and, with completion.cuh, the warp batch (warp_state::batch, batch_of). Other headers add to
+// a counter only children that become visible, and subtract from it only through add_to_counter().
 #pragma once
 
 #include "../queues/task_deque.cuh"
@@ -9,28 +11,44 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-// A record's counter holds the blocks of its grid that have not returned, and the grids that count on it and are not complete. Who takes
-// it to zero runs the grid's continuation or completes it.
+// The scheduler rests on three invariants:
 //
-// A change may be withheld, by a warp (warp_state::deferred) or by a worker block (gang_state::returns), so that thousands of warps do not
-// wait for one another at one counter. The counter in memory then differs from what is true, and must not come to zero early:
+// 1. A node's counter covers every block that has not returned and every child that another warp may see. A batch may
+//    withhold a change only while the counter still contains a block of that batch. Kept here and in completion.cuh;
+//    for the block batch in block_chunk.cuh; for children that others may see at once by counting_node() in block/.
+// 2. There are never more donations than steal requests, so every donation has a taker. Kept by claim_request() in
+//    steal_requests.cuh.
+// 3. On top of a wait only deeper grids run, so waits form no cycle. Kept by step<true>() in worker.cuh, and by the
+//    functions that it gives the waiting block's depth to, in task_deque.cuh, block_chunk.cuh and run_gang.cuh.
 //
-// 1. Returns may be withheld at any time: the counter is only too large. Who finds nothing more to do tells them.
-// 2. Where a warp has withheld more children than returns, the counter is too small by that much, but it still holds a block of the warp
-//    whose return is withheld as well. So it cannot come to zero before somebody takes away for one of those children, and they and all that
-//    is below them are known to this warp alone. It counts them before it takes away from any counter by itself (settle_*, retire), and
-//    before it lets another warp see anything: a gift, a grid on the board, a task for a worker block, one in a stream.
+// A node's counter contains the blocks of its grid that have not returned, and the grids that count on the node and are
+// not complete. The thread that brings it to zero begins the grid's continuation, or completes the grid.
+//
+// A change may be withheld by a warp (the warp batch) or by a worker block (the block batch, gang_state::batch), so
+// that thousands of warps do not wait for each other at one counter. The counter in memory then differs from the true
+// one, and must not reach zero too early:
+//
+// * Returns may be withheld at any time: the counter is only too large. A warp that finds nothing more to do flushes
+//   them.
+// * If a warp withholds more children than returns, the counter is too small by the difference, but it still contains a
+//   block of the warp whose return is withheld as well. So it cannot reach zero before one of those children is
+//   subtracted, and only this warp knows them and what is below them. Therefore the warp counts them before it
+//   subtracts from any counter by itself (settle_*, add_to_counter), and before it lets another warp see anything: a
+//   donation, an open grid, a task for a worker block, a task in a stream.
 
-/// The counter comes first in a record; of a place in the arena nothing else need be known here.
+/// The counter comes first in a node. This header needs to know nothing else of it.
 __device__ inline int& counter_of(arena_index grid) { return *at<int>(grid); }
 
-/// Adds to a record's count, behind all that this thread has written and seen others write; what it had been. Who finds that it is zero now
-/// sees all that the others have written: that could be a fence for them alone, but would be a wait of its own for each join.
-__device__ inline int fetch_add_counter(arena_index grid, int change) { return fetch_add_acq_rel(counter_of(grid), change); }
+/// Adds to a node's counter, after everything that this thread has written or seen others write. Returns the old value.
+/// A thread that finds that the counter is zero now sees everything that the others have written. A fence for that
+/// thread alone would do, but would be one more wait in each join.
+__device__ inline int fetch_add_counter(arena_index grid, int change) {
+    return fetch_add_acq_rel(counter_of(grid), change);
+}
 
 __device__ __noinline__ inline void add_withheld_children_now() {
     warp_state& warp = this_warp();
-    // Under a lock: no other lane goes on before they are counted.
+    // Under the lock, so that no other lane continues before they are counted.
     with_block_lock(warp.lock, [&] {
         const int change = load_relaxed(warp.batch);
         if (change <= 0) return;
@@ -38,12 +56,13 @@ __device__ __noinline__ inline void add_withheld_children_now() {
         store_relaxed(warp.batch, 0);
     });
 }
-/// A lane by itself: rule 2 above, before others see what this lane is about to show them.
+/// For a single lane: counts the withheld children, before other warps see what this lane is about to show them.
 __device__ inline void add_withheld_children() {
     if (load_relaxed(this_warp().batch) > 0) add_withheld_children_now();
 }
 
-/// Puts a task where a worker of its width looks for it, on this worker block. False if there is no memory.
+/// Puts a task where a warp or worker block of its width looks for it, on this worker block. False if there is no
+/// memory.
 __device__ __noinline__ inline bool push_here(const wide_task& task) {
     if ((task.info & info::width_mask) != info::on_block) return push(task) || push_spilled(task);
     add_withheld_children();

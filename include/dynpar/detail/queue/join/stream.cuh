@@ -1,4 +1,5 @@
-// Queue engine: streams and events of device code. A stream is a list of grids of which one runs; an event is a mark in it.
+// Queue engine: streams and events of device code. A stream is a list of grids of which one runs at a time; an event is
+// a mark in it. Owns stream_state, event_state and stream_node, all under run_control::stream_lock.
 #pragma once
 
 #include "grid_node.cuh"
@@ -9,20 +10,21 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-// Streams are for order, not for speed: one lock guards them all, and whoever completes a stream's grid starts the next.
+// Streams are for order, not for speed: one lock guards them all. The warp that completes a stream's grid begins the
+// next.
 
 struct event_state {
     unsigned complete;
-    unsigned users;            // handles, marks and waiting streams that know it
-    arena_index waiting;       // streams that cannot go on before it, chained by next_waiting
+    unsigned users;       // handles, marks and waiting streams that refer to it
+    arena_index waiting;  // streams that wait for it, chained by next_waiting
 };
 
 struct stream_state {
-    arena_index first, last;   // what was given to it and has not begun: stream_node each
-    unsigned busy;             // a grid of it runs, or it waits for an event
-    unsigned open;             // its handle exists
+    arena_index first, last;  // what was added to it and has not begun: stream_node each
+    unsigned busy;            // a grid of it runs, or it waits for an event
+    unsigned open;            // its handle exists
     arena_index next_waiting;
-    unsigned number;           // in the trace
+    unsigned number;  // in the trace
 };
 
 /// What a stream does next: run a grid, mark an event as complete, or wait for one.
@@ -47,7 +49,7 @@ __device__ inline void drop_event(arena_index event) {
 /// Under the lock: does what is next in the stream until a grid runs, an event is missing or nothing is left.
 __device__ inline void advance_locked(arena_index stream) {
     store_relaxed(at<stream_state>(stream)->next_waiting, 0u);
-    while (stream != 0) {  // this one, then those that an event of it sets free
+    while (stream != 0) {  // this stream, then those that one of its events releases
         stream_state* state = at<stream_state>(stream);
         arena_index following = load_relaxed(state->next_waiting);
         store_relaxed(state->busy, 0u);
@@ -119,9 +121,9 @@ __device__ __noinline__ inline void close_stream(arena_index stream) {
     });
 }
 
-/// Gives the stream something to do after all that it was given before. `event` has one user more by it. False: no memory.
-__device__ __noinline__ inline bool give_to_stream(arena_index stream, stream_node::action_type action, arena_index event,
-                                                   const wide_task* task) {
+/// Adds to the end of the stream. `event` gets one more user by it. False if there is no memory.
+__device__ __noinline__ inline bool give_to_stream(arena_index stream, stream_node::action_type action,
+                                                   arena_index event, const wide_task* task) {
     add_withheld_children();
     const arena_index place = allocate(stream_node_class);
     if (place == 0) return false;
