@@ -1,4 +1,6 @@
-// Queue engine: frames, which are what runs on a warp and below it what waits; and the shared memory of what runs.
+// Queue engine: frames. A frame is what runs on a warp; the frames below it wait. Also the shared memory of what runs.
+// Owns the saving and restoring of a frame's part of warp_state, except depth, awaited and level (on_top_of_wait(),
+// run_candidate()).
 #pragma once
 
 #include "../memory/arena.cuh"
@@ -55,7 +57,7 @@ struct frame_guard {
             if (lane_rank() < task_words) word_of(warp.current, lane_rank()) = word;
             if (lane_rank() == 0) {
                 warp.begun_at = begun_at;
-                // What lay below has perhaps been given away or brought down in the meantime.
+                // Meanwhile the tasks that lay below may have been donated, or run.
                 warp.lane_base = within(lane_base, warp.lane_steal_end, warp.lane_owner_end);
                 warp.wide_base = within(wide_base, warp.wide_steal_end, warp.wide_owner_end);
                 warp.own = own;
@@ -69,9 +71,10 @@ struct frame_guard {
     }
 };
 
-/// One thread: memory for `block.shared`: of the multiprocessor if there is enough, else out of the arena. `borrowed` is what is to
-/// be given back.
-__device__ inline unsigned char* find_shared_memory(unsigned bytes, unsigned char* fast, unsigned fast_bytes, arena_index& borrowed) {
+/// One thread: memory for `block.shared`, of the multiprocessor if there is enough, else from the arena. `borrowed` is
+/// to be given back.
+__device__ inline unsigned char* find_shared_memory(unsigned bytes, unsigned char* fast, unsigned fast_bytes,
+                                                    arena_index& borrowed) {
     if (bytes <= fast_bytes) return fast;
     borrowed = allocate(size_class_of(bytes));
     if (borrowed == 0) stop_run(no_memory);

@@ -1,4 +1,5 @@
-// Queue engine: where the threads of a block meet, on a warp or on a worker block.
+// Queue engine: rendezvous of a block's threads: return, barrier and wait() converge at one instruction. Owns the votes
+// of a worker block (gang_state::votes, warp_state::votes_seen).
 #pragma once
 
 #include "../memory/state.cuh"
@@ -9,19 +10,17 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-// A block's threads need not return together, and a warp can go on only when all of them are there. So whoever returns, reaches a barrier
-// or waits comes to one place, one instruction for all.
+// A block's threads need not return together, but their warp can continue only when all of them are there. So every
+// thread that returns, reaches a barrier or waits comes to one place, a single instruction for all.
 
 enum arrival : unsigned { returned, at_barrier, waiting };
 
-/// All lanes: as __syncwarp(), and they go on as one. With a constant mask nvcc looks whether they are together already, and if not, what
-/// comes next is done for each part of the warp: kernels return in several.
-__device__ inline void bring_lanes_together() {
-    __syncwarp(opaque(all_lanes));
-}
+/// All lanes: as __syncwarp(), and they continue converged. Given a constant mask, nvcc tests whether they already are,
+/// and if not, what follows is done once for each part of the warp: lanes return from kernels in several parts.
+__device__ inline void bring_lanes_together() { __syncwarp(opaque(all_lanes)); }
 
 inline namespace hot {
-/// Of a warp: why it met. `returned` if all have.
+/// Of a warp: why its lanes have come; `returned` if all have returned.
 __device__ __noinline__ inline arrival rendezvous(arrival why) {
     bring_lanes_together();
     const unsigned waits = __ballot_sync(all_lanes, why == waiting);
@@ -30,12 +29,14 @@ __device__ __noinline__ inline arrival rendezvous(arrival why) {
 }
 }  // namespace hot
 
-// Barriers of the worker block. Unlike those of __syncthreads its warps may come to them from different places: from a kernel, from where
-// those wait that have returned from it or have no part in it, from a wait, from the search for work.
+// Barriers of the worker block. Unlike those of __syncthreads, its warps may come to them from different places: from a
+// kernel, from where lanes wait that have returned from it or have no part in it, from a wait, from the search for
+// work.
 
 __device__ inline void sync_block() { block_barrier(); }
 
-/// All warps: whether any of them says so, to two questions. Votes are counted and never taken back, so that there is nothing to clear.
+/// All warps: whether any thread says yes, to two questions. Votes are counted and never taken back, so there is
+/// nothing to clear.
 struct block_votes {
     bool first, second;
 };
@@ -43,7 +44,8 @@ __device__ __noinline__ inline block_votes vote_of_block(bool first, bool second
     gang_state& gang = this_block().gang;
     warp_state& warp = this_warp();
     bring_lanes_together();
-    // Every thread for itself: a vote of the warp first, of which one lane makes use, has been compiled into that lane's branch.
+    // Every thread adds for itself: an earlier vote of the warp, whose result only one lane uses, was compiled into
+    // that lane's branch.
     if (first) fetch_add_relaxed(gang.votes[0], 1u);
     if (second) fetch_add_relaxed(gang.votes[1], 1u);
     __syncwarp();  // threads may come one by one; the block's barrier counts whole warps

@@ -1,4 +1,6 @@
 // Queue engine: block tasks, for which all warps of a worker block come together: how they agree on one, and run it.
+// Owns the candidate of gang_state (with has_candidate, depth and ready), its current task and the frame around it;
+// divides wide tasks among the warps' deques.
 #pragma once
 
 #include "../join/completion.cuh"
@@ -18,8 +20,8 @@ namespace queue {
 
 __device__ void run_on_block();  // below
 
-/// One lane: takes a block off the worker block's stack as what all warps run next. `deeper_than`: only a grid that may run on
-/// top of what waits here.
+/// One lane: makes a block of a task from the worker block's deque, or from its chunk, the candidate that all warps run
+/// next. `deeper_than`: only of a grid that may run on top of what waits here.
 __device__ inline void choose_candidate_here(int deeper_than) {
     gang_state& gang = this_block().gang;
     with_block_lock(gang.lock, [&] {
@@ -29,12 +31,14 @@ __device__ inline void choose_candidate_here(int deeper_than) {
         if (!take_block_task(deeper_than, task)) {
             if (!take_of_chunk(deeper_than, true, task)) return;
             const bool on_block = (task.info & info::width_mask) == info::on_block;
-            if (!on_block || static_cast<int>(task.info & info::depth_mask) <= deeper_than) {  // the share has been filled meanwhile
+            // Perhaps the chunk was replaced meanwhile.
+            if (!on_block || static_cast<int>(task.info & info::depth_mask) <= deeper_than) {
                 if (!(on_block ? push_block_task(task) : push_here(task))) stop_run(no_memory);
                 return;
             }
         }
-        if (have && !push_block_task(gang.candidate)) stop_run(no_memory);  // what some warp cannot join, for what all may
+        // Some warp cannot join the old candidate, so another takes its place.
+        if (have && !push_block_task(gang.candidate)) stop_run(no_memory);
         gang.candidate = task;
         store_relaxed_in_block(gang.depth, task.info & info::depth_mask);
         fence_in_block();
@@ -42,19 +46,22 @@ __device__ inline void choose_candidate_here(int deeper_than) {
     });
 }
 
-/// The same for those who seldom need it.
+/// The same for callers that seldom need it, out of line.
 __device__ __noinline__ inline void choose_candidate(int deeper_than) { choose_candidate_here(deeper_than); }
 
-__device__ DYNPAR_NOINLINE inline unsigned all_warps() { return blockDim.x == 1024 ? all_lanes : (1u << blockDim.x / warp_size) - 1; }
+__device__ DYNPAR_NOINLINE inline unsigned all_warps() {
+    return blockDim.x == 1024 ? all_lanes : (1u << blockDim.x / warp_size) - 1;
+}
 
 /// One lane: whether there is a block task that a warp may join on top of what waits at this depth.
 __device__ inline bool block_task_wanted(int depth) {
     gang_state& gang = this_block().gang;
     const auto may_join = [&] {
-        return load_relaxed_in_block(gang.has_candidate) != 0 && static_cast<int>(load_relaxed_in_block(gang.depth)) > depth;
+        return load_relaxed_in_block(gang.has_candidate) != 0 &&
+               static_cast<int>(load_relaxed_in_block(gang.depth)) > depth;
     };
     if (may_join()) return true;
-    // One of many warps sees to it, and any that waits for what only it may choose.
+    // The leader warp chooses for all. So does a warp that waits: perhaps no other may choose what it waits for.
     if ((threadIdx.x != 0 && depth < 0) || !has_block_work()) return false;
     choose_candidate(depth);
     return may_join();
@@ -63,7 +70,7 @@ __device__ inline bool block_task_wanted(int depth) {
 __device__ inline void offer_to_join() { fetch_or_relaxed(this_block().gang.ready, 1u << threadIdx.x / warp_size); }
 __device__ inline bool all_have_joined() { return load_relaxed_in_block(this_block().gang.ready) == all_warps(); }
 
-/// One lane: takes this warp's bit back; false if all warps have set theirs, and what they agree on is to be done.
+/// One lane: takes this warp's bit back. False if all warps have set theirs: then what they agreed on must be done.
 __device__ DYNPAR_NOINLINE inline bool take_back(unsigned& bits) {
     unsigned seen = load_relaxed_in_block(bits);
     while (seen != all_warps()) {
@@ -75,11 +82,12 @@ __device__ DYNPAR_NOINLINE inline bool take_back(unsigned& bits) {
 }
 __device__ inline bool withdraw() { return take_back(this_block().gang.ready); }
 
-/// All lanes together: runs a block task if the other warps come soon. A warp that has nothing better to do is patient: were many
-/// to come and go, they would hardly ever be there at the same time. It leaves when what it waits for is complete.
+/// All lanes together: runs a block task if the other warps come soon. A warp with nothing better to do is patient: if
+/// many came and left, they would hardly ever be there at the same time. It leaves when what it waits for is complete.
 __device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0) {
     bool joined = false;
-    __syncwarp();  // all have looked at the stacks before one chooses a candidate, which may push
+    // All have looked at the deques before one chooses a candidate, which may push.
+    __syncwarp();
     if (lane_rank() == 0 && block_task_wanted(this_warp().depth)) {
         offer_to_join();
         for (unsigned i = 0; i < patience && !joined; ++i) {
@@ -101,7 +109,7 @@ __device__ inline void run_candidate() {
     const wide_task& task = gang.current;
     flush_all();
     const bool shared_memory_in_use = any_of_block(warp.level != 0);
-    // What ran below is kept in registers: of the task one word in each of the first threads.
+    // What ran below is kept in registers: of its task one word in each of the first threads.
     std::uint32_t outer_word = 0;
     const arena_index outer_own = gang.own;
     const std::uint32_t outer_base = gang.base;
@@ -116,8 +124,8 @@ __device__ inline void run_candidate() {
     if (threadIdx.x < warp_size) __syncwarp();
     if (threadIdx.x == 0) {
         if (const unsigned bytes = task.size.shared_bytes(); bytes != 0) {
-            gang.shared_memory =
-                find_shared_memory(bytes, kernels_shared_memory(), shared_memory_in_use ? 0 : engine().shared_bytes, borrowed);
+            gang.shared_memory = find_shared_memory(bytes, kernels_shared_memory(),
+                                                    shared_memory_in_use ? 0 : engine().shared_bytes, borrowed);
         }
         gang.own = 0;
         gang.base = load_relaxed_in_block(gang.owner_end);
@@ -129,7 +137,7 @@ __device__ inline void run_candidate() {
     }
     const frame_guard<true> frame;
     sync_block();
-    // What the trace wants to know the last warps see to, which have least to do. The frame has kept when this one itself began something.
+    // The last warps write what the trace needs, since they have least to do; the frame has saved their begun_at.
     const bool traces = threadIdx.x / warp_size == blockDim.x / warp_size - 1 && is_traced(task.info);
     if (traces && lane_rank() == 0) warp.begun_at = device_nanoseconds();
     __syncwarp();
@@ -159,7 +167,8 @@ __device__ inline void run_candidate() {
 #endif
     if (threadIdx.x == 0) {
         return_shared_memory(task.size.shared_bytes(), borrowed);
-        const count_change mine = settle_wide(task.grid, task.info, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
+        const count_change mine =
+            settle_wide(task.grid, task.info, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
         if (mine.grid != 0) add_to_counter(mine.grid, mine.change);
         gang.own = outer_own;
         gang.base = within(outer_base, load_relaxed_in_block(gang.steal_end), load_relaxed_in_block(gang.owner_end));
@@ -178,8 +187,8 @@ __device__ inline void run_candidate() {
     exchange_block_tasks_now_and_then();
 }
 
-/// All warps of the worker block, none of which waits for anything: what one of them has on its stack of wide tasks is divided among all, as
-/// far as the others have room. Mostly the first has: what a block launches one of its threads launches.
+/// All warps of the worker block, none of which waits for anything: divides what one of them has on its deque of wide
+/// tasks among all, as far as the others have room. Mostly that is the first warp: of a block's threads, one launches.
 __device__ DYNPAR_NOINLINE inline void even_out() {
     const warp_state* const warps = &this_warp() - threadIdx.x / warp_size;
     const unsigned count = blockDim.x / warp_size;
@@ -197,13 +206,17 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
     const std::uint32_t room = wide_deque_capacity - __reduce_max_sync(all_lanes, lane_rank() != from ? tasks : 0);
     steal_end = __shfl_sync(all_lanes, steal_end, from);
     tasks = __shfl_sync(all_lanes, tasks, from);
-    const std::uint32_t donated = min(tasks - (tasks + count - 1) / count, room * (count - 1));  // the oldest, to the others in turns
+    // The oldest, to the others in turns.
+    const std::uint32_t donated = min(tasks - (tasks + count - 1) / count, room * (count - 1));
     if (rank != from) {
-        wide_task* const slots = engine().wide_deques + (static_cast<std::size_t>(worker_rank()) - rank + from) * wide_deque_capacity;
+        wide_task* const slots =
+            engine().wide_deques + (static_cast<std::size_t>(worker_rank()) - rank + from) * wide_deque_capacity;
         const unsigned turn = (rank + count - from) % count - 1;  // among those who take
         std::uint32_t owner_end = mine.wide_owner_end;
         for (std::uint32_t n = turn; n < donated; n += count - 1, ++owner_end) {
-            if (lane_rank() < task_words) word_of(slot<wide_task>(owner_end), lane_rank()) = word_of(slots[(steal_end + n) % wide_deque_capacity], lane_rank());
+            if (lane_rank() < task_words)
+                word_of(slot<wide_task>(owner_end), lane_rank()) =
+                    word_of(slots[(steal_end + n) % wide_deque_capacity], lane_rank());
         }
         __syncwarp();
         if (lane_rank() == 0) mine.wide_owner_end = owner_end;
@@ -213,8 +226,9 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
     __syncwarp();
 }
 
-/// All warps of the worker block, each having found all others ready: runs the candidate, and then more, from the board when there is none
-/// left here. Coming together costs more than most tasks; but what the tasks launch for single warps must not pile up.
+/// All warps of the worker block, each having found all others ready: runs the candidate and then more, from the open
+/// grids when none is left here. Coming together costs more than most tasks; but what the tasks launch for single warps
+/// must not pile up.
 __device__ DYNPAR_NOINLINE inline void run_on_block() {
     constexpr unsigned most_in_a_row = 64;
     constexpr unsigned very_many_cycles = 1 << 18;
@@ -223,7 +237,8 @@ __device__ DYNPAR_NOINLINE inline void run_on_block() {
     unsigned stop_seen_at = cycles_now();
     for (unsigned in_a_row = 1;; ++in_a_row) {
         run_candidate();
-        const std::uint32_t piled_up = warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end;
+        const std::uint32_t piled_up =
+            warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end;
         const bool waits = warp.depth >= 0;
         bool leaves = in_a_row == most_in_a_row || waits || piled_up > most_piled_up;
         if (threadIdx.x == 0 && cycles_now() - stop_seen_at > very_many_cycles) {
@@ -232,10 +247,12 @@ __device__ DYNPAR_NOINLINE inline void run_on_block() {
         }
         if (threadIdx.x == 0 && !leaves) {
             choose_candidate_here(-1);
-            if (load_relaxed_in_block(this_block().gang.has_candidate) == 0 && fetch_chunk_for_block()) choose_candidate(-1);
+            if (load_relaxed_in_block(this_block().gang.has_candidate) == 0 && fetch_chunk_for_block())
+                choose_candidate(-1);
             leaves = load_relaxed_in_block(this_block().gang.has_candidate) == 0;
         }
-        const block_votes votes = vote_of_block(leaves, waits);  // also: nobody runs children before they are counted
+        // This is also a barrier: children run only after they are counted.
+        const block_votes votes = vote_of_block(leaves, waits);
         if (!votes.first) continue;
         if (!votes.second) even_out();
         return;

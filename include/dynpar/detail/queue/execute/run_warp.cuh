@@ -1,4 +1,5 @@
-// Queue engine: what a warp runs by itself: a round of lane tasks, a wide task.
+// Queue engine: what a warp runs by itself: a round of lane tasks, a wide task, blocks of its worker block's chunk.
+// Pops from the owner end of the warp's deques. Owns warp_state's current task, shared memory and `kept`.
 #pragma once
 
 #include <cstddef>
@@ -32,8 +33,8 @@ __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task
     frame.end();
 }
 
-/// One lane: memory for the shared memory of the block that is about to run on this warp; what is to be given back. Seldom needed, so not
-/// on the way of the others.
+/// One lane: shared memory for the block that is about to run on this warp; returns what is to be given back. Out of
+/// line, since few blocks need it.
 __device__ __noinline__ inline arena_index find_shared_memory_of_warp(unsigned bytes) {
     warp_state& warp = this_warp();
     const unsigned chunk = engine().shared_bytes / (blockDim.x / warp_size) / 16 * 16;
@@ -43,7 +44,8 @@ __device__ __noinline__ inline arena_index find_shared_memory_of_warp(unsigned b
     return borrowed;
 }
 
-/// A block of a task, which is given in words. `of_share`: its return is counted with those of the worker block's share.
+/// A block of a task, which is given in words. `of_chunk`: the block batch counts it as out, and its return if it has
+/// launched nothing.
 template <bool Nested>
 __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool of_chunk = false) {
     const frame_guard<Nested> frame;
@@ -64,7 +66,8 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
     for (arrival why = rendezvous(returned); why != returned; why = rendezvous(returned)) {
         if (why == waiting) wait_on_warp(task.grid, task.info & info::depth_mask, launched, false);
     }
-    if (task.size.threads() != warp_size) bring_lanes_together();  // those that had no part in it did not come with the others
+    // Lanes without a part in the block did not come with the others.
+    if (task.size.threads() != warp_size) bring_lanes_together();
 #if !DYNPAR_NO_TRACE
     if (is_traced(task.info)) {
         if (lane_rank() == 0) stamp(task.descriptor, task.info, rank, warp.begun_at);
@@ -82,7 +85,8 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
         if (of_chunk) {
             __syncwarp();
             if (lane_rank() == 0) {
-                if (counts_there) begin_search();  // before a grid goes on, and its blocks are shared out
+                // Before a grid continues, so that its chunks are large enough for this warp as well.
+                if (counts_there) begin_search();
                 return_to_chunk(counts_there);
             }
             __syncwarp();
@@ -95,7 +99,8 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
         __syncwarp();
         flush_withheld_children();
         if (lane_rank() == 0) {
-            if (of_chunk) return_to_chunk(false);  // first: what is out must not be of a grid that is complete
+            // This comes first: no block of a complete grid may be out.
+            if (of_chunk) return_to_chunk(false);
             const count_change mine = settle_wide(grid, task.info, own, accounted, sum);
             if (mine.grid != 0) add_to_counter(mine.grid, mine.change);
         }
@@ -104,7 +109,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
     frame.end();
 }
 
-/// A round of lane tasks from the top of the stack.
+/// A round of lane tasks from the owner end.
 template <bool Nested>
 __device__ inline void run_lanes(std::uint32_t available) {
     warp_state& warp = this_warp();
@@ -124,7 +129,7 @@ __device__ inline void run_lanes(std::uint32_t available) {
     run_round<Nested>(have, task.grid, task.info, [&] { return task.entry(task.grid, task.info, task.arguments); });
 }
 
-/// A wide task that lanes run, one block each, of the lanes that have one.
+/// A wide task that lanes run, one block each, in the lanes that have one.
 template <bool Nested>
 __device__ inline void run_wide_on_lanes(bool have, const wide_task& task, std::uint32_t rank) {
     warp_state& warp = this_warp();
@@ -145,9 +150,10 @@ __device__ inline void run_wide_on_lanes(bool have, const wide_task& task, std::
     });
 }
 
-/// The wide tasks on the top of the stack that lanes run.
+/// The wide tasks at the owner end that lanes run.
 template <bool Nested>
-__device__ __noinline__ void run_newest_wide_on_lanes(std::uint32_t available_tasks, std::uint32_t first, std::uint32_t last) {
+__device__ __noinline__ void run_newest_wide_on_lanes(std::uint32_t available_tasks, std::uint32_t first,
+                                                      std::uint32_t last) {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     wide_task task;
@@ -189,7 +195,7 @@ __device__ inline wide_task task_of_words(std::uint32_t word) {
     return task;
 }
 
-/// Blocks that were taken of the worker block's share, and that it did not look like when they were.
+/// Claimed blocks whose width is not the one that the chunk had when this warp looked: they go to a deque.
 __device__ __noinline__ inline void push_claimed(const claimed_blocks& claimed) {
     wide_task task = task_of_words(claimed.word);
     task.first = claimed.first;
@@ -212,15 +218,17 @@ __device__ inline bool has_no_tasks() {
     return warp.lane_owner_end == warp.lane_steal_end && warp.wide_owner_end == warp.wide_steal_end;
 }
 
-/// All lanes of a warp that has run all it had: if it will find nothing more at hand, somebody may be waiting for its last block's grid.
+/// All lanes of a warp that has run all its tasks: if nothing more is near, flushes its batch, since others may be
+/// waiting for the grid of its last block.
 __device__ inline void flush_if_nothing_is_left() {
     const bool flushes = this_warp().batch != 0 && load_chunk().left() <= 0 && no_open_grids();
     if (__shfl_sync(all_lanes, flushes, 0)) flush_warp_batch();
 }
 
 inline namespace hot {
-/// The wide task on the top of the stack, or as many blocks of it as a warp runs at a time; and if with it a grid goes on, some of that.
-/// Not inlined: what it keeps in registers, rounds of lane tasks would have to do without.
+/// The wide task at the owner end, or as many blocks of it as a warp runs at a time; if that makes a grid continue,
+/// also some of what comes next. Not inlined: rounds of lane tasks would have to do without the registers that it
+/// takes.
 template <bool Nested>
 __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
     constexpr unsigned most_in_a_row = 8;  // then it is time to look at everything else
@@ -254,7 +262,7 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
 }
 }  // namespace hot
 
-/// The first block of a grid that has just gone on from this warp.
+/// The first block of a grid that has just continued from this warp.
 __device__ inline claimed_blocks take_kept() {
     warp_state& warp = this_warp();
     wide_task& task = at<grid_descriptor>(warp.kept)->task;
@@ -265,8 +273,8 @@ __device__ inline claimed_blocks take_kept() {
     return {word, 0, 1, false};
 }
 
-/// Runs blocks that one lane has taken of the worker block's share, and more of it. True when there is none left, false when there is
-/// something else to do. A function by itself: it has next to nothing to keep while a kernel runs.
+/// Runs blocks that one lane has claimed of the chunk, and more of it. True when none is left, false when there is
+/// something else to do. Not inlined: so next to nothing is kept while a kernel runs.
 __device__ __noinline__ inline bool run_of_chunk(warp_claim claim) {
     const warp_state& warp = this_warp();
     while (true) {

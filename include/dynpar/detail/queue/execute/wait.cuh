@@ -1,4 +1,6 @@
-// Queue engine: wait(), of a lane, of a warp and of a worker block: whether the stack has room for it, and until when it lasts.
+// Queue engine: wait() of a lane, of a warp and of a worker block: whether there is stack for it, and until when it
+// lasts. Owns gang_state's arrived and first_waiter, and warp_state::deepest_wait; adds the children of a waiting block
+// to its node's counter.
 #pragma once
 
 #include "../join/completion.cuh"
@@ -11,21 +13,23 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// Whether a block at this depth may wait: how many waits may lie on top of each other is a limit of its own, and each takes stack.
-/// What a kernel needs of the stack is known to nobody beforehand.
+/// Whether a block at this depth may wait. The number of nested waits has a limit of its own, and each takes stack. How
+/// much stack a kernel needs is not known beforehand, so what is left is measured.
 __device__ inline bool may_wait(unsigned depth) {
     if (depth >= engine().sync_depth) return false;
     const int used = static_cast<int>(this_warp().stack_begin - stack_place());
     return used + static_cast<int>(stack_kept_free) <= static_cast<int>(engine().stack_bytes);
 }
 
-__device__ bool nested_step(int depth, arena_index awaited);  // worker.cuh
+// The scheduler's only recursion: a waiting warp runs deeper tasks. The first two are in worker.cuh, the others in
+// run_gang.cuh.
+__device__ bool nested_step(int depth, arena_index awaited);
 __device__ bool is_wanted_in_wait(int depth);
-__device__ unsigned all_warps();                              // worker_block.cuh
+__device__ unsigned all_warps();
 __device__ bool take_back(unsigned& bits);
 
-/// All lanes of a round in which some wait, those that have returned among them (`own` is 0). True for a lane whose children are
-/// complete.
+/// All lanes of a round in which some wait, including those that have returned (`own` is 0). True for a lane whose
+/// children are complete.
 __device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t depth) {
     __syncwarp();
     bool done = own != 0 && load_relaxed(at<grid_node>(own)->counter) == 1;
@@ -42,13 +46,13 @@ __device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t
     return done;
 }
 
-/// For every thread that comes to `wait()`.
+/// For every thread that calls wait().
 __device__ inline void note_wait(std::uint32_t depth) {
     unsigned& deepest_wait = this_warp().deepest_wait;
     if (load_relaxed(deepest_wait) <= depth) fetch_max_relaxed(deepest_wait, depth + 1);
 }
 
-/// For a lane in `wait()`: returns when its children, all counted in `own`, are complete.
+/// For a lane in wait(): returns when its children, all counted in `own`, are complete.
 __device__ __noinline__ inline void wait_for_children(arena_index own, std::uint32_t depth) {
     do {
         rendezvous(waiting);
@@ -56,12 +60,13 @@ __device__ __noinline__ inline void wait_for_children(arena_index own, std::uint
     fence();
 }
 
-/// What became of a block's wait(). One of the threads whose wait() is refused says so for all.
+/// The result of a block's wait(). If it is refused, one of the block's threads reports that for all.
 enum class wait_outcome : unsigned { done, refused, refused_and_first };
 
-/// All lanes of a warp whose block waits, those that have returned among them (`waits` is false): first what all of them have
-/// launched is counted.
-__device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::uint32_t depth, unsigned& launched, bool waits) {
+/// All lanes of a warp whose block waits, including those that have returned (`waits` is false). First it counts what
+/// all of them have launched.
+__device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::uint32_t depth, unsigned& launched,
+                                                         bool waits) {
     __syncwarp();
     if (__any_sync(all_lanes, !may_wait(depth))) {
         const unsigned first = static_cast<unsigned>(__ffs(static_cast<int>(__ballot_sync(all_lanes, waits)))) - 1;
@@ -76,7 +81,7 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     }
     __syncwarp();
     const arena_index own = warp.own;
-    __syncwarp();  // all have read it before one returns to its kernel, and launches
+    __syncwarp();  // all have read it before one returns to its kernel and launches
     if (own == 0) return wait_outcome::done;
     if (warp.own_accounted < 2) {
         point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
@@ -100,7 +105,8 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
 }
 
 /// All threads of a worker block whose block waits. As wait_on_warp.
-__device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std::uint32_t depth, unsigned& launched, bool waits) {
+__device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std::uint32_t depth, unsigned& launched,
+                                                          bool waits) {
     __syncwarp();
     gang_state& gang = this_block().gang;
     warp_state& warp = this_warp();
@@ -110,7 +116,8 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
         if (waits) fetch_min_relaxed(gang.first_waiter, threadIdx.x);
         __syncwarp();
         sync_block();
-        return load_relaxed_in_block(gang.first_waiter) == threadIdx.x ? wait_outcome::refused_and_first : wait_outcome::refused;
+        return load_relaxed_in_block(gang.first_waiter) == threadIdx.x ? wait_outcome::refused_and_first
+                                                                       : wait_outcome::refused;
     }
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     launched = 0;
@@ -136,8 +143,9 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
             gang.launched = 0;
         }
         sync_block();
-        // A warp that sees the children complete must not go to the barrier yet: what another warp runs on top of its wait may need
-        // this one, for a block task or for a task on its stack. So all go together, when none has anything left to do.
+        // A warp that sees the children complete must not go to the barrier yet: what another warp runs on top of its
+        // wait may need this one, for a block task or for a task on its deque. So all leave together, when none has
+        // anything left to do.
         const unsigned others_arrived = gang.arrived;
         sync_block();
         if (threadIdx.x == 0) store_relaxed_in_block(gang.arrived, 0u);
@@ -146,7 +154,9 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
         bool stopped = false;
         bool did = true;
         while (true) {
-            complete = complete || __shfl_sync(all_lanes, load_relaxed(at<grid_node>(own)->counter) == 1 || (stopped = run_stopped()), 0);
+            complete =
+                complete ||
+                __shfl_sync(all_lanes, load_relaxed(at<grid_node>(own)->counter) == 1 || (stopped = run_stopped()), 0);
             if (complete) {
                 bool all_arrived = false;
                 if (lane_rank() == 0) {
@@ -155,7 +165,7 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
                     while (true) {
                         all_arrived = load_relaxed_in_block(gang.arrived) == all_warps();
                         if (all_arrived) break;
-                        // When the run is to stop nothing new begins: there may always be more.
+                        // When the run is to stop, nothing new begins: there may always be more.
                         if (!stopped && (did || is_wanted_in_wait(static_cast<int>(depth)))) {
                             all_arrived = !take_back(gang.arrived);
                             break;
