@@ -62,10 +62,17 @@ struct thread {
     bool ended = false;
 };
 
+/// Where each warp is a thread of the CPU (tests/queue_parts), each has its own.
+#if defined(SIMULATED_GPU_REAL_THREADS)
+#define SIMULATED_GPU_OF_A_WARP thread_local
+#else
+#define SIMULATED_GPU_OF_A_WARP
+#endif
 /// Who runs; null: the host. Host threads take turns, so this is one for all of them.
-inline thread* current = nullptr;
+inline SIMULATED_GPU_OF_A_WARP thread* current = nullptr;
 /// How many more times the thread that runs may pass may_switch().
-inline int passes_left = 0;
+inline SIMULATED_GPU_OF_A_WARP int passes_left = 0;
+#undef SIMULATED_GPU_OF_A_WARP
 
 void switch_threads();
 /// Where another thread may go on.
@@ -74,6 +81,19 @@ inline void may_switch() {
 }
 /// The same, and not before so many nanoseconds have passed, if there is anything else to do.
 void sleep(unsigned nanoseconds);
+
+/// What a fence orders: loads before it of words that other threads have stored, and stores after it, both without an
+/// order of their own. Only where warps are threads of the CPU; elsewhere every access is in order.
+enum class scope : int { block, device };
+#if defined(SIMULATED_GPU_REAL_THREADS)
+void fence(scope among);
+void has_loaded(const void* place);
+void will_store(const void* place);
+#else
+inline void fence(scope) {}
+inline void has_loaded(const void*) {}
+inline void will_store(const void*) {}
+#endif
 
 void block_barrier();
 bool block_barrier_or(bool says);
@@ -253,6 +273,31 @@ struct atomic_step {
 };
 }  // namespace simulated_gpu
 
+#if defined(SIMULATED_GPU_REAL_THREADS)
+
+namespace simulated_gpu {
+/// Atomic, and in no order with anything else, as CUDA's are.
+template <class T, class After>
+T change_atomically(T* place, After after) {
+    may_switch();
+    will_store(place);
+    T before = __atomic_load_n(place, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(place, &before, static_cast<T>(after(before)), true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED)) {
+    }
+    has_loaded(place);
+    return before;
+}
+}  // namespace simulated_gpu
+
+#define SIMULATED_GPU_ATOMIC(name, after)                                                                     \
+    template <class T>                                                                                        \
+    inline T name(T* place, std::common_type_t<T> value) {                                                    \
+        return ::simulated_gpu::change_atomically(place, [=]([[maybe_unused]] T before) { return after; });        \
+    }
+
+#else
+
 #define SIMULATED_GPU_ATOMIC(name, after)                         \
     template <class T>                                            \
     inline T name(T* place, std::common_type_t<T> value) {        \
@@ -261,6 +306,9 @@ struct atomic_step {
         *static_cast<volatile T*>(place) = static_cast<T>(after); \
         return before;                                            \
     }
+
+#endif
+
 SIMULATED_GPU_ATOMIC(atomicAdd, before + value)
 SIMULATED_GPU_ATOMIC(atomicSub, before - value)
 SIMULATED_GPU_ATOMIC(atomicExch, value)
@@ -273,10 +321,18 @@ SIMULATED_GPU_ATOMIC(atomicMax, before < value ? value : before)
 
 template <class T>
 inline T atomicCAS(T* place, std::common_type_t<T> expected, std::common_type_t<T> value) {
+#if defined(SIMULATED_GPU_REAL_THREADS)
+    ::simulated_gpu::may_switch();
+    ::simulated_gpu::will_store(place);
+    __atomic_compare_exchange_n(place, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    ::simulated_gpu::has_loaded(place);
+    return expected;
+#else
     const ::simulated_gpu::atomic_step step;
     const T before = *static_cast<volatile T*>(place);
     if (before == expected) *static_cast<volatile T*>(place) = value;
     return before;
+#endif
 }
 
 // ---- Barriers, votes, shuffles. The source line stands for the instruction.

@@ -126,44 +126,58 @@ __device__ inline unsigned cycles_now() {
 
 #else
 
-__device__ inline void fence() { simulated_gpu::may_switch(); }
-__device__ inline void fence_in_block() {}
-__device__ inline void fence_for_host() {}
+// For a CPU: atomics of C++, with the order that the name says. Another thread may continue at may_switch(). A machine
+// whose warps are real threads also wants to know what is loaded and stored without an order: that is what its fences
+// order (tests/queue_parts).
+__device__ inline void fence() {
+    simulated_gpu::may_switch();
+    simulated_gpu::fence(simulated_gpu::scope::device);
+}
+__device__ inline void fence_in_block() { simulated_gpu::fence(simulated_gpu::scope::block); }
+__device__ inline void fence_for_host() { simulated_gpu::fence(simulated_gpu::scope::device); }
 template <class T>
 __device__ inline T load_acquire(const T& place) {
     simulated_gpu::may_switch();
-    return place;
+    return __atomic_load_n(&place, __ATOMIC_ACQUIRE);
 }
 template <class T>
 __device__ inline void store_release(T& place, T value) {
     simulated_gpu::may_switch();
-    place = value;
+    __atomic_store_n(&place, value, __ATOMIC_RELEASE);
 }
 template <class T>
 __device__ inline T fetch_add_acq_rel(T& place, T change) {
-    return atomicAdd(&place, change);
+    simulated_gpu::may_switch();
+    return __atomic_fetch_add(&place, change, __ATOMIC_ACQ_REL);
 }
 __device__ inline unsigned long long fetch_add_acquire(unsigned long long& place, unsigned long long change) {
-    return atomicAdd(&place, change);
+    simulated_gpu::may_switch();
+    simulated_gpu::will_store(&place);
+    return __atomic_fetch_add(&place, change, __ATOMIC_ACQUIRE);
 }
-__device__ inline unsigned long long compare_exchange_release(unsigned long long& place, unsigned long long expected, unsigned long long fresh) {
-    return atomicCAS(&place, expected, fresh);
-}
-__device__ inline void load_four_words(const unsigned long long* place, unsigned long long (&words)[4]) {
-    for (unsigned i = 0; i < 4; ++i) {
-        simulated_gpu::may_switch();
-        words[i] = place[i];
-    }
+__device__ inline unsigned long long compare_exchange_release(unsigned long long& place, unsigned long long expected,
+                                                              unsigned long long fresh) {
+    simulated_gpu::may_switch();
+    __atomic_compare_exchange_n(&place, &expected, fresh, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    simulated_gpu::has_loaded(&place);
+    return expected;
 }
 template <class T>
 __device__ inline T load_relaxed(const T& place) {
     simulated_gpu::may_switch();
-    return *static_cast<const volatile T*>(&place);
+    T value;
+    __atomic_load(&place, &value, __ATOMIC_RELAXED);
+    simulated_gpu::has_loaded(&place);
+    return value;
 }
 template <class T>
 __device__ inline void store_relaxed(T& place, T value) {
     simulated_gpu::may_switch();
-    *static_cast<volatile T*>(&place) = value;
+    simulated_gpu::will_store(&place);
+    __atomic_store(&place, &value, __ATOMIC_RELAXED);
+}
+__device__ inline void load_four_words(const unsigned long long* place, unsigned long long (&words)[4]) {
+    for (unsigned i = 0; i < 4; ++i) words[i] = load_relaxed(place[i]);
 }
 template <class T>
 __device__ inline T load_fresh(const T* place) {
