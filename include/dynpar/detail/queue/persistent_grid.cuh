@@ -160,8 +160,8 @@ __device__ inline void finish_run() {
         control.begun_kernels[i] = 0;
         control.begun_depths[i] = 0;
     }
-    for (unsigned i = threadIdx.x; i < size_classes * sublists; i += blockDim.x)
-        control.free_lists[i / sublists][i % sublists] = 0;
+    for (unsigned i = threadIdx.x; i < size_classes * tuning::free_lists; i += blockDim.x)
+        control.free_lists[i / tuning::free_lists][i % tuning::free_lists] = 0;
     // The host, or another run, waits for what the first thread writes last.
     if (engine().replayed || engine().locked) {
         fence_for_host();

@@ -34,11 +34,12 @@ namespace queue {
 /// is over and which grids are open, and fetches a chunk if warps can run it. The others find what it has read in
 /// shared memory.
 __device__ inline void poll_shared_state() {
-    constexpr unsigned cycles_between = 300;
     gang_state& gang = this_block().gang;
     const unsigned now = cycles_now();
     const unsigned read_at = load_relaxed_in_block(gang.read_at);
-    if (now - read_at <= cycles_between || compare_exchange_relaxed(gang.read_at, read_at, now) != read_at) return;
+    if (now - read_at <= tuning::cycles_between_polls_of_shared_state ||
+        compare_exchange_relaxed(gang.read_at, read_at, now) != read_at)
+        return;
     static_assert(open_grid_places == 3, "two loads of 16 bytes");
     unsigned long long words[4];
     load_four_words(reinterpret_cast<const unsigned long long*>(&engine().control->done), words);
@@ -71,22 +72,12 @@ __device__ inline bool block_task_is_open(unsigned& place, open_grid_word& seen)
     return false;
 }
 
-// How many times an idle warp polls the cheap sources before it looks at everything. With a request posted it need not
-// ask for anything, so it polls long. Before it posts one, it polls for a while when the run begins, since the first
-// grid may be published next, and after blocks of a chunk, since more may follow: thousands of warps that post requests
-// at once wait for each other longer than many a grid takes. But without a request there is no donation, and the later
-// the others post theirs, the longer a tree takes that begins on one warp.
-inline constexpr unsigned polls_with_request = 200;
-inline constexpr unsigned polls_at_first = 12;
-inline constexpr unsigned polls_after_chunk = 60;
-
 enum class finding : int { nothing, over, donation, block_task, own_task, of_chunk, block_work };
 
 /// One lane of an idle warp: sleeps until something comes. Returns a donation, or blocks of the chunk, which it claims
 /// at once; `nothing` for everything else. Idle warps spend most of their time here. The loop is short: if it were
 /// longer, it would drive the code that they run next out of the instruction cache.
 __device__ inline finding poll_until_something_comes(unsigned polls, warp_claim& claim) {
-    constexpr unsigned nanoseconds = 60;
     gang_state& gang = this_block().gang;
     const bool leader = threadIdx.x == 0;
     std::uint32_t turn = 0;  // as of the poll before: nothing here waits for device memory
@@ -99,7 +90,7 @@ __device__ inline finding poll_until_something_comes(unsigned polls, warp_claim&
             claim = claim_as_warp();
             if (claim.left != 0) return finding::of_chunk;
         } else {
-            __nanosleep(nanoseconds);
+            __nanosleep(tuning::poll_nanoseconds);
         }
         if (has_donation) return finding::donation;
         if (load_relaxed_in_block(gang.over) != not_over || load_relaxed_in_block(gang.has_candidate) != 0) break;
@@ -133,7 +124,7 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
         }
         if (!offered) {
             const bool has_requests = warp.has_request != 0 && (!leader || gang.has_request != 0);
-            const finding found = poll_until_something_comes(has_requests ? polls_with_request : polls, claim);
+            const finding found = poll_until_something_comes(has_requests ? tuning::polls_with_request : polls, claim);
             polls = 0;
             if (found != finding::nothing) return found;
         }
@@ -187,7 +178,7 @@ __device__ __noinline__ inline bool find_work(unsigned polls) {
     while (true) {
         if (found == finding::of_chunk) {
             if (!run_of_chunk(claim)) return !is_over();
-            polls = polls_after_chunk;
+            polls = tuning::polls_after_chunk;
         }
         flush_all();
         const bool has_tasks = !has_no_tasks();  // a continuation has begun

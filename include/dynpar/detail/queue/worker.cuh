@@ -95,9 +95,11 @@ template <bool Nested>
 __device__ inline bool step() {
     warp_state& warp = this_warp();
     balance_node_cache();
-    if (own_deque<lane_task>::owner_end() - own_deque<lane_task>::steal_end() > lane_deque_capacity - 2 * deque_reserve)
+    if (own_deque<lane_task>::owner_end() - own_deque<lane_task>::steal_end() >
+        tuning::lane_deque_capacity - 2 * tuning::deque_reserve)
         spill<lane_task>();
-    if (own_deque<wide_task>::owner_end() - own_deque<wide_task>::steal_end() > wide_deque_capacity - deque_reserve)
+    if (own_deque<wide_task>::owner_end() - own_deque<wide_task>::steal_end() >
+        tuning::wide_deque_capacity - tuning::deque_reserve)
         spill<wide_task>();
     if (warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end < warp_size &&
         try_block_task(4))
@@ -176,21 +178,15 @@ __device__ __noinline__ inline bool hears_of_stop() {
 inline namespace hot {
 /// A warp's part of a run. Not inlined, so that it is compiled once and not for every kernel that the host runs.
 __device__ __noinline__ inline void work() {
-    // Looking for open requests costs a trip to the second-level cache. At first every warp has one, so the first steps
-    // all look. Later every eighth does, and any after a long time, since tasks may be long and few.
-    constexpr unsigned serve_every = 8;
-    constexpr unsigned first_steps = 64;
-    constexpr unsigned many_cycles = 1 << 15;
-    constexpr unsigned very_many_cycles = 1 << 18;  // some 130 microseconds
     // One clock for all lanes: they decide by it whether they take the same branch.
     unsigned served_at = __shfl_sync(all_lanes, cycles_now(), 0);
-    if (!find_work(polls_at_first)) return;  // every deque is empty when a run begins
+    if (!find_work(tuning::polls_at_first)) return;  // every deque is empty when a run begins
     // Also checked where there was nothing to do: work may come and go in a rhythm that hides it from the check below.
     // It uses the clock of the last look for requests, because what this loop keeps from step to step lies on the
     // stack, for want of registers.
     const auto is_over = [&] {
         const unsigned now = __shfl_sync(all_lanes, cycles_now(), 0);
-        const bool looks = (now ^ served_at) >= very_many_cycles;
+        const bool looks = (now ^ served_at) >= tuning::stop_after_cycles;
         served_at = now;
         return looks && hears_of_stop();
     };
@@ -202,8 +198,8 @@ __device__ __noinline__ inline void work() {
             continue;
         }
         const bool has_wide = this_warp().wide_owner_end != this_warp().wide_steal_end;
-        if (steps < first_steps || steps % serve_every == 0 ||
-            (has_wide && __any_sync(all_lanes, cycles_now() - served_at > many_cycles))) {
+        if (steps < tuning::serve_first_steps || steps % tuning::serve_every == 0 ||
+            (has_wide && __any_sync(all_lanes, cycles_now() - served_at > tuning::serve_after_cycles))) {
             if (is_over()) return;
             exchange_block_tasks();
             serve_requests();

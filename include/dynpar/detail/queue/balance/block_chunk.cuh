@@ -158,8 +158,8 @@ __device__ inline bool has_block_work() {
 __device__ inline std::uint32_t guided_chunk(std::uint32_t left, std::uint32_t width, unsigned searching) {
     const unsigned grain = grain_of(width);
     const unsigned idle = width == info::on_block ? 1 : max(searching, 1u) * grain;
-    const unsigned most = 2 * blockDim.x / warp_size * grain;
-    const unsigned fair = max(left / (2 * gridDim.x), min(idle, (left + gridDim.x - 1) / gridDim.x));
+    const unsigned most = tuning::chunk_rounds * blockDim.x / warp_size * grain;
+    const unsigned fair = max(left / (tuning::chunk_part * gridDim.x), min(idle, (left + gridDim.x - 1) / gridDim.x));
     return max(1u, min(fair, most) + grain - 1) / grain * grain;
 }
 

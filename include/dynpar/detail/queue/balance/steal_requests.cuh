@@ -125,7 +125,7 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_donation() {
     const std::uint32_t count = load_relaxed(donation.count);
     with_block_lock_as_warp(gang.lock, [&] {
         const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
-        if (owner_end - load_relaxed_in_block(gang.steal_end) + count <= block_deque_capacity) {
+        if (owner_end - load_relaxed_in_block(gang.steal_end) + count <= tuning::block_deque_capacity) {
             if (lane < count)
                 copy_fresh_task(block_task_slot(owner_end + lane), reinterpret_cast<wide_task*>(donation.tasks)[lane]);
             __syncwarp();
@@ -174,9 +174,8 @@ __device__ inline void donate_tasks(unsigned long long number, std::uint32_t ava
     constexpr std::uint32_t most =
         sizeof(Task) == sizeof(lane_task) ? transfer_cell::lane_tasks : transfer_cell::wide_tasks;
     const unsigned lane = lane_rank();
-    // Half of the lane tasks, but only an eighth of the wide tasks, since each of the oldest may root a whole tree:
-    // with half of them a tree of grids takes one and a half times as long.
-    const std::uint32_t part_of = sizeof(Task) == sizeof(lane_task) ? 2 : 8;
+    const std::uint32_t part_of =
+        sizeof(Task) == sizeof(lane_task) ? tuning::donated_lane_tasks_part : tuning::donated_wide_tasks_part;
     const std::uint32_t count = min((available + part_of - 1) / part_of, most);
     transfer_cell& donation = engine().warp_cells[number & engine().cell_mask];
     if (!wait_until_empty(donation, number)) return;
@@ -213,7 +212,7 @@ inline namespace hot {
 /// All lanes together, where a request is open: donates the oldest tasks.
 __device__ DYNPAR_NOINLINE inline void donate() {
     warp_state& warp = this_warp();
-    for (unsigned donations = 0; donations < 4; ++donations) {
+    for (unsigned donations = 0; donations < tuning::donations_at_a_time; ++donations) {
         const std::uint32_t lanes = warp.lane_owner_end - warp.lane_steal_end;
         const std::uint32_t wides = warp.wide_owner_end - warp.wide_steal_end;
         if (lanes < 2 && wides == 0) return;
@@ -278,7 +277,7 @@ __device__ inline bool has_block_tasks_to_donate() {
 __device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
-    for (unsigned donations = 0; donations < 4; ++donations) {
+    for (unsigned donations = 0; donations < tuning::donations_at_a_time; ++donations) {
         unsigned long long number = ~0ull;
         if (lane == 0 && has_block_tasks_to_donate() && has_open_request(engine().control->block_requests)) {
             number = claim_request(engine().control->block_requests);
@@ -303,7 +302,8 @@ __device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
                 }
             } else {
                 // Perhaps none: other warps of this worker block may have taken them in the meantime.
-                count = min((count + 3) / 4, transfer_cell::wide_tasks);
+                count = min((count + tuning::donated_block_tasks_part - 1) / tuning::donated_block_tasks_part,
+                            transfer_cell::wide_tasks);
                 if (lane < count) copy_task(tasks[lane], block_task_slot(steal_end + lane));
                 __syncwarp();
                 if (lane == 0) store_relaxed_in_block(gang.steal_end, steal_end + count);
@@ -329,7 +329,6 @@ __device__ inline bool exchange_block_tasks() {
 /// The same after a block task. Looking for a donation and for open requests takes as long as a short task. So a leader
 /// warp that found neither skips the next few looks, unless it has something to donate now and had not then.
 __device__ inline void exchange_block_tasks_now_and_then() {
-    constexpr unsigned most_to_skip = 3;
     if (threadIdx.x >= warp_size) return;
     gang_state& gang = this_block().gang;
     const unsigned skip = gang.looks_to_skip;
@@ -339,7 +338,7 @@ __device__ inline void exchange_block_tasks_now_and_then() {
     const bool looks = skip == 0 || (has_several && !had_several);
     const bool exchanged = looks && exchange_block_tasks();
     if (lane_rank() == 0) {
-        gang.looks_to_skip = exchanged ? 0 : looks ? most_to_skip : skip - 1;
+        gang.looks_to_skip = exchanged ? 0 : looks ? tuning::looks_to_skip : skip - 1;
         if (looks) gang.had_several = has_several;
     }
     __syncwarp();

@@ -35,7 +35,7 @@ public:
         if (own_ == 0 && launched == 0) return status::success;
         if (ensure_own() == 0) return fail(operation::wait, status::out_of_memory);
         if ((launched_ & block_outcome::late) != 0) point_lanes_to_own(grid_, own_);
-        if (launched != 0) fetch_add_relaxed(at<grid_node>(own_)->counter, static_cast<int>(launched));
+        if (launched != 0) count_children(own_, static_cast<int>(launched));
         launched_ = block_outcome::accounted;
         fresh_ = false;
         wait_for_children(own_, depth());
@@ -131,7 +131,7 @@ private:
     __device__ arena_index counting_node() {
         if (ensure_own() == 0) return 0;
         launched_ |= block_outcome::accounted;
-        fetch_add_relaxed(at<grid_node>(own_)->counter, 1);
+        count_children(own_, 1);
         return own_;
     }
     /// A continuation into a node that no other thread has seen and that has none: two stores.

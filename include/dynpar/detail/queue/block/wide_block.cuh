@@ -202,7 +202,7 @@ private:
         const arena_index mine = ensure_own();
         if (mine == 0) return 0;
         fetch_max_relaxed(is_on_warp() ? this_warp().own_accounted : this_block().gang.own_accounted, 1u);
-        fetch_add_relaxed(at<grid_node>(mine)->counter, 1);
+        count_children(mine, 1);
         return mine;
     }
     /// A continuation into a node that only this block knows, for the first of the block's threads that asks.

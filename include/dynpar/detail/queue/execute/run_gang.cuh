@@ -93,7 +93,7 @@ __device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0
         for (unsigned i = 0; i < patience && !joined; ++i) {
             joined = all_have_joined();
             if (!joined) __nanosleep(50);
-            if (awaited != 0 && (load_relaxed(at<grid_node>(awaited)->counter) == 1 || run_stopped())) break;
+            if (awaited != 0 && (children_are_complete(awaited) || run_stopped())) break;
         }
         if (!joined) joined = !withdraw();
     }
@@ -203,20 +203,21 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
     sync_block();  // all have read the counters: from here on each changes its own
     if (with_several == 0) return;
     const unsigned from = static_cast<unsigned>(__ffs(static_cast<int>(with_several))) - 1;
-    const std::uint32_t room = wide_deque_capacity - __reduce_max_sync(all_lanes, lane_rank() != from ? tasks : 0);
+    const std::uint32_t room =
+        tuning::wide_deque_capacity - __reduce_max_sync(all_lanes, lane_rank() != from ? tasks : 0);
     steal_end = __shfl_sync(all_lanes, steal_end, from);
     tasks = __shfl_sync(all_lanes, tasks, from);
     // The oldest, to the others in turns.
     const std::uint32_t donated = min(tasks - (tasks + count - 1) / count, room * (count - 1));
     if (rank != from) {
-        wide_task* const slots =
-            engine().wide_deques + (static_cast<std::size_t>(worker_rank()) - rank + from) * wide_deque_capacity;
+        wide_task* const slots = engine().wide_deques +
+                                 (static_cast<std::size_t>(worker_rank()) - rank + from) * tuning::wide_deque_capacity;
         const unsigned turn = (rank + count - from) % count - 1;  // among those who take
         std::uint32_t owner_end = mine.wide_owner_end;
         for (std::uint32_t n = turn; n < donated; n += count - 1, ++owner_end) {
             if (lane_rank() < task_words)
                 word_of(slot<wide_task>(owner_end), lane_rank()) =
-                    word_of(slots[(steal_end + n) % wide_deque_capacity], lane_rank());
+                    word_of(slots[(steal_end + n) % tuning::wide_deque_capacity], lane_rank());
         }
         __syncwarp();
         if (lane_rank() == 0) mine.wide_owner_end = owner_end;
@@ -230,9 +231,6 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
 /// grids when none is left here. Coming together costs more than most tasks; but what the tasks launch for single warps
 /// must not pile up.
 __device__ DYNPAR_NOINLINE inline void run_on_block() {
-    constexpr unsigned most_in_a_row = 64;
-    constexpr unsigned very_many_cycles = 1 << 18;
-    constexpr std::uint32_t most_piled_up = 32;
     const warp_state& warp = this_warp();
     unsigned stop_seen_at = cycles_now();
     for (unsigned in_a_row = 1;; ++in_a_row) {
@@ -240,8 +238,8 @@ __device__ DYNPAR_NOINLINE inline void run_on_block() {
         const std::uint32_t piled_up =
             warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end;
         const bool waits = warp.depth >= 0;
-        bool leaves = in_a_row == most_in_a_row || waits || piled_up > most_piled_up;
-        if (threadIdx.x == 0 && cycles_now() - stop_seen_at > very_many_cycles) {
+        bool leaves = in_a_row == tuning::block_tasks_in_a_row || waits || piled_up > tuning::tasks_piled_up;
+        if (threadIdx.x == 0 && cycles_now() - stop_seen_at > tuning::stop_after_cycles) {
             stop_seen_at = cycles_now();
             leaves = leaves || is_to_stop();
         }

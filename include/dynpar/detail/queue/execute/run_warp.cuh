@@ -37,10 +37,10 @@ __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task
 /// line, since few blocks need it.
 __device__ __noinline__ inline arena_index find_shared_memory_of_warp(unsigned bytes) {
     warp_state& warp = this_warp();
-    const unsigned chunk = engine().shared_bytes / (blockDim.x / warp_size) / 16 * 16;
-    unsigned char* const mine = kernels_shared_memory() + threadIdx.x / warp_size * chunk;
+    const unsigned part = engine().shared_bytes / (blockDim.x / warp_size) / 16 * 16;
+    unsigned char* const mine = kernels_shared_memory() + threadIdx.x / warp_size * part;
     arena_index borrowed = 0;
-    warp.shared_memory = find_shared_memory(bytes, mine, warp.level == 0 ? chunk : 0, borrowed);
+    warp.shared_memory = find_shared_memory(bytes, mine, warp.level == 0 ? part : 0, borrowed);
     return borrowed;
 }
 
@@ -231,7 +231,6 @@ inline namespace hot {
 /// takes.
 template <bool Nested>
 __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
-    constexpr unsigned most_in_a_row = 8;  // then it is time to look at everything else
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     for (unsigned in_a_row = 1;; ++in_a_row) {
@@ -257,7 +256,7 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
         if (Nested || !has_no_tasks()) return;
         flush_if_nothing_is_left();
         available_tasks = warp.wide_owner_end - warp.wide_steal_end;
-        if (available_tasks == 0 || in_a_row == most_in_a_row) return;
+        if (available_tasks == 0 || in_a_row == tuning::wide_tasks_in_a_row) return;
     }
 }
 }  // namespace hot

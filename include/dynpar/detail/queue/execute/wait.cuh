@@ -32,7 +32,7 @@ __device__ bool take_back(unsigned& bits);
 /// children are complete.
 __device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t depth) {
     __syncwarp();
-    bool done = own != 0 && load_relaxed(at<grid_node>(own)->counter) == 1;
+    bool done = own != 0 && children_are_complete(own);
     if (own != 0 && run_stopped()) {
         done = true;
         count_at_stop(&stopped_workers::waits);
@@ -91,11 +91,11 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     __syncwarp();
     if (lane_rank() == 0) {
         warp.own_accounted = 2;
-        if (sum != 0) fetch_add_relaxed(at<grid_node>(own)->counter, sum);
+        if (sum != 0) count_children(own, sum);
     }
     __syncwarp();
     bool stopped = false;
-    while (__shfl_sync(all_lanes, load_relaxed(at<grid_node>(own)->counter) != 1 && !(stopped = run_stopped()), 0)) {
+    while (__shfl_sync(all_lanes, !children_are_complete(own) && !(stopped = run_stopped()), 0)) {
         if (!nested_step(static_cast<int>(depth), own)) __nanosleep(100);
     }
     if (lane_rank() == 0 && stopped) count_at_stop(&stopped_workers::waits);
@@ -139,7 +139,7 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
         sync_block();
         if (threadIdx.x == 0) {
             gang.own_accounted = 2;
-            if (gang.launched != 0) fetch_add_relaxed(at<grid_node>(own)->counter, static_cast<int>(gang.launched));
+            if (gang.launched != 0) count_children(own, static_cast<int>(gang.launched));
             gang.launched = 0;
         }
         sync_block();
@@ -154,9 +154,7 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
         bool stopped = false;
         bool did = true;
         while (true) {
-            complete =
-                complete ||
-                __shfl_sync(all_lanes, load_relaxed(at<grid_node>(own)->counter) == 1 || (stopped = run_stopped()), 0);
+            complete = complete || __shfl_sync(all_lanes, children_are_complete(own) || (stopped = run_stopped()), 0);
             if (complete) {
                 bool all_arrived = false;
                 if (lane_rank() == 0) {

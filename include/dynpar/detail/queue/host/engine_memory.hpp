@@ -24,16 +24,16 @@ public:
         control_ = allocate_on_device<run_control>(sizeof(run_control), "the queue engine's state");
         failures_ = allocate_on_device<failure_table>(sizeof(failure_table), "the queue engine's table of failures");
         const std::size_t warps = most_warps;
-        lane_deques_ =
-            allocate_on_device<lane_task>(warps * lane_deque_capacity * sizeof(lane_task), "the queue engine's deques");
-        wide_deques_ =
-            allocate_on_device<wide_task>(warps * wide_deque_capacity * sizeof(wide_task), "the queue engine's deques");
+        lane_deques_ = allocate_on_device<lane_task>(warps * tuning::lane_deque_capacity * sizeof(lane_task),
+                                                     "the queue engine's deques");
+        wide_deques_ = allocate_on_device<wide_task>(warps * tuning::wide_deque_capacity * sizeof(wide_task),
+                                                     "the queue engine's deques");
         // A worker block that runs block tasks has two warps at least.
-        block_deques_ = allocate_on_device<wide_task>(warps / 2 * block_deque_capacity * sizeof(wide_task),
+        block_deques_ = allocate_on_device<wide_task>(warps / 2 * tuning::block_deque_capacity * sizeof(wide_task),
                                                       "the queue engine's deques");
-        free_nodes_ = allocate_on_device<arena_index>(warps * node_cache_capacity * sizeof(arena_index),
+        free_nodes_ = allocate_on_device<arena_index>(warps * tuning::node_cache_capacity * sizeof(arena_index),
                                                       "the queue engine's free grid nodes");
-        free_pieces_ = allocate_on_device<arena_index>(warps * piece_cache_capacity * sizeof(arena_index),
+        free_pieces_ = allocate_on_device<arena_index>(warps * tuning::piece_cache_capacity * sizeof(arena_index),
                                                        "the queue engine's free pieces");
         if (options.trace_grids != 0) allocate_trace(options, most_warps / (std::min(least_threads, 128u) / warp_size));
         // Room for a request and a donation of every warp, and then as many again.

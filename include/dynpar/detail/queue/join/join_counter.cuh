@@ -39,6 +39,11 @@ namespace queue {
 /// The counter comes first in a node. This header needs to know nothing else of it.
 __device__ inline int& counter_of(arena_index grid) { return *at<int>(grid); }
 
+/// One thread: counts children that others can find before the block that has launched them returns; before they can.
+__device__ inline void count_children(arena_index grid, int children) { fetch_add_relaxed(counter_of(grid), children); }
+/// Whether all that is left of a grid that waits for its children is the block that waits.
+__device__ inline bool children_are_complete(arena_index grid) { return load_relaxed(counter_of(grid)) == 1; }
+
 /// Adds to a node's counter, after everything that this thread has written or seen others write. Returns the old value.
 /// A thread that finds that the counter is zero now sees everything that the others have written. A fence for that
 /// thread alone would do, but would be one more wait in each join.

@@ -73,17 +73,18 @@ __device__ inline arena_index take_new(unsigned long long units) {
 }
 
 inline constexpr unsigned batch_class = 5;  // 2 KiB: a link and the places of a batch
-static_assert((1 + node_batch) * sizeof(arena_index) <= unit_bytes << batch_class);
+static_assert((1 + tuning::node_batch) * sizeof(arena_index) <= unit_bytes << batch_class);
 
 /// At least 64 << size_class bytes; 0 if there is no memory left.
 __device__ __noinline__ inline arena_index allocate(unsigned size_class) {
     if (size_class >= size_classes) return 0;
     run_control& control = *engine().control;
-    if (const arena_index piece = pop_free(control.free_lists[size_class][worker_rank() % sublists]); piece != 0)
+    if (const arena_index piece = pop_free(control.free_lists[size_class][worker_rank() % tuning::free_lists]);
+        piece != 0)
         return piece;
     if (const arena_index piece = take_new(1ull << size_class); piece != 0) return piece;
 #pragma unroll 1
-    for (unsigned list = 0; list < sublists; ++list) {
+    for (unsigned list = 0; list < tuning::free_lists; ++list) {
         if (const arena_index piece = pop_free(control.free_lists[size_class][list]); piece != 0) return piece;
     }
     if (size_class != 0) return 0;
@@ -91,22 +92,22 @@ __device__ __noinline__ inline arena_index allocate(unsigned size_class) {
     const arena_index batch = pop_free(control.node_depot);
     if (batch == 0) return 0;
 #pragma unroll 1
-    for (unsigned i = 1; i < node_batch; ++i)
-        push_free(control.free_lists[0][i % sublists], load_relaxed(at<arena_index>(batch)[1 + i]));
+    for (unsigned i = 1; i < tuning::node_batch; ++i)
+        push_free(control.free_lists[0][i % tuning::free_lists], load_relaxed(at<arena_index>(batch)[1 + i]));
     const arena_index first = load_relaxed(at<arena_index>(batch)[1]);
     push_free(control.free_lists[batch_class][0], batch);
     return first;
 }
 
 __device__ __noinline__ inline void release(arena_index piece, unsigned size_class) {
-    push_free(engine().control->free_lists[size_class][worker_rank() % sublists], piece);
+    push_free(engine().control->free_lists[size_class][worker_rank() % tuning::free_lists], piece);
 }
 
 // ---- Cached nodes. Most tasks that join need a grid node, so each warp has a cache of free ones: all warps would
 // contend for the head of a shared list.
 
 __device__ inline arena_index* cached_nodes() {
-    return engine().free_nodes + static_cast<std::size_t>(worker_rank()) * node_cache_capacity;
+    return engine().free_nodes + static_cast<std::size_t>(worker_rank()) * tuning::node_cache_capacity;
 }
 
 /// A node from the warp's cache; 0 if that is empty. For single lanes.
@@ -127,7 +128,7 @@ __device__ inline arena_index take_node() {
 __device__ inline void give_back_node(arena_index node) {
     warp_state& warp = this_warp();
     const int place = fetch_add_relaxed(warp.free_nodes, 1);
-    if (place < static_cast<int>(node_cache_capacity)) {
+    if (place < static_cast<int>(tuning::node_cache_capacity)) {
         cached_nodes()[place] = node;
     } else {
         fetch_sub_relaxed(warp.free_nodes, 1);
@@ -141,7 +142,7 @@ __device__ inline void give_back_node(arena_index node) {
 inline constexpr unsigned not_given_back = ~0u;  // in the place of a size class: a piece that belongs to the trace
 
 __device__ inline arena_index* cached_pieces() {
-    return engine().free_pieces + static_cast<std::size_t>(worker_rank()) * piece_cache_capacity;
+    return engine().free_pieces + static_cast<std::size_t>(worker_rank()) * tuning::piece_cache_capacity;
 }
 
 /// A piece from the warp's cache; 0 if that is empty. For single lanes, but not while others give pieces back.
@@ -161,7 +162,7 @@ __device__ __noinline__ inline arena_index take_piece() {
 __device__ __noinline__ inline void give_back_piece(arena_index piece) {
     warp_state& warp = this_warp();
     const int place = fetch_add_relaxed(warp.free_pieces, 1);
-    if (place < static_cast<int>(piece_cache_capacity)) {
+    if (place < static_cast<int>(tuning::piece_cache_capacity)) {
         cached_pieces()[place] = piece;
     } else {
         fetch_sub_relaxed(warp.free_pieces, 1);
@@ -186,11 +187,11 @@ __device__ inline void begin_with_memory() {
     if (engine().arena_fresh == engine().arena_begin) return;
     const unsigned lane = lane_rank();
     const arena_index first = engine().arena_begin + worker_rank() * units_at_first;
-    for (unsigned i = lane; i < nodes_at_first; i += warp_size) cached_nodes()[i] = first + i;
-    if (lane < pieces_at_first) cached_pieces()[lane] = first + nodes_at_first + (lane << piece_class);
+    for (unsigned i = lane; i < tuning::nodes_at_first; i += warp_size) cached_nodes()[i] = first + i;
+    if (lane < tuning::pieces_at_first) cached_pieces()[lane] = first + tuning::nodes_at_first + (lane << piece_class);
     if (lane == 0) {
-        this_warp().free_nodes = nodes_at_first;
-        this_warp().free_pieces = pieces_at_first;
+        this_warp().free_nodes = tuning::nodes_at_first;
+        this_warp().free_pieces = tuning::pieces_at_first;
     }
 }
 
@@ -199,13 +200,13 @@ __device__ inline void begin_with_memory() {
 __device__ inline arena_index take_first_node() {
     if (engine().arena_fresh == engine().arena_begin) return take_node();
     --this_warp().free_nodes;
-    return engine().arena_begin + worker_rank() * units_at_first + nodes_at_first - 1;
+    return engine().arena_begin + worker_rank() * units_at_first + tuning::nodes_at_first - 1;
 }
 __device__ inline arena_index take_first_piece() {
     if (engine().arena_fresh == engine().arena_begin) return take_piece();
     --this_warp().free_pieces;
-    return engine().arena_begin + worker_rank() * units_at_first + nodes_at_first +
-           ((pieces_at_first - 1) << piece_class);
+    return engine().arena_begin + worker_rank() * units_at_first + tuning::nodes_at_first +
+           ((tuning::pieces_at_first - 1) << piece_class);
 }
 
 inline namespace hot {
@@ -232,16 +233,16 @@ __device__ __noinline__ inline void exchange_with_depot() {
             if (lane == 0) warp.free_nodes = have + 2 * warp_size;
         }
     } else if (few) {
-        for (unsigned i = lane; i < node_batch; i += warp_size)
+        for (unsigned i = lane; i < tuning::node_batch; i += warp_size)
             cached[have + i] = load_relaxed(at<arena_index>(batch)[1 + i]);
         __syncwarp();
         if (lane == 0) {
-            push_free(control.free_lists[batch_class][worker_rank() % sublists], batch);
-            warp.free_nodes = have + node_batch;
+            push_free(control.free_lists[batch_class][worker_rank() % tuning::free_lists], batch);
+            warp.free_nodes = have + tuning::node_batch;
         }
     } else if (batch != 0) {
-        const unsigned kept = static_cast<unsigned>(have) - node_batch;
-        for (unsigned i = lane; i < node_batch; i += warp_size)
+        const unsigned kept = static_cast<unsigned>(have) - tuning::node_batch;
+        for (unsigned i = lane; i < tuning::node_batch; i += warp_size)
             store_relaxed(at<arena_index>(batch)[1 + i], cached[kept + i]);
         fence();
         __syncwarp();
@@ -257,7 +258,7 @@ __device__ __noinline__ inline void exchange_with_depot() {
 /// All lanes together, before blocks run: enough cached nodes for each of 32 blocks, and not too many.
 __device__ inline void balance_node_cache() {
     const int have = this_warp().free_nodes;
-    if (have < static_cast<int>(warp_size) || have > static_cast<int>(node_cache_capacity - 8 * warp_size))
+    if (have < static_cast<int>(warp_size) || have > static_cast<int>(tuning::node_cache_capacity - 8 * warp_size))
         exchange_with_depot();
 }
 

@@ -11,6 +11,7 @@
 #include "../../failure_table.cuh"
 #include "memory_order.cuh"
 #include "../task/task.cuh"
+#include "../tuning.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -19,38 +20,11 @@ namespace queue {
 inline constexpr unsigned all_lanes = 0xffffffffu;
 inline constexpr unsigned unit_bytes = 64;    // of the arena
 inline constexpr unsigned size_classes = 27;  // of pieces of the arena: 64 bytes, doubled 26 times: 4 GiB
-// Of free pieces of one size: warps that share one list wait for each other.
-inline constexpr unsigned sublists = 64;
-// Tests of full deques make these small. They are powers of two; the reserve is at most half of the wide deque.
-#if !defined(DYNPAR_QUEUE_LANE_DEQUE)
-#define DYNPAR_QUEUE_LANE_DEQUE 2048
-#endif
-#if !defined(DYNPAR_QUEUE_WIDE_DEQUE)
-#define DYNPAR_QUEUE_WIDE_DEQUE 512
-#endif
-#if !defined(DYNPAR_QUEUE_DEQUE_RESERVE)
-#define DYNPAR_QUEUE_DEQUE_RESERVE 256
-#endif
-#if !defined(DYNPAR_QUEUE_BLOCK_DEQUE)
-#define DYNPAR_QUEUE_BLOCK_DEQUE 512
-#endif
-// Tasks on a warp's deques; more than that spills.
-inline constexpr unsigned lane_deque_capacity = DYNPAR_QUEUE_LANE_DEQUE;
-inline constexpr unsigned wide_deque_capacity = DYNPAR_QUEUE_WIDE_DEQUE;
-// Slots of the wide deque that a round finds free.
-inline constexpr unsigned deque_reserve = DYNPAR_QUEUE_DEQUE_RESERVE;
-// Tasks on a worker block's deque; more than that spills.
-inline constexpr unsigned block_deque_capacity = DYNPAR_QUEUE_BLOCK_DEQUE;
-inline constexpr unsigned node_cache_capacity = 2048;  // free grid nodes that a warp caches at most
-inline constexpr unsigned piece_cache_capacity = 64;   // free pieces of 256 bytes, likewise
-inline constexpr unsigned node_batch = 511;            // grid nodes that a warp exchanges with the depot at a time
-inline constexpr unsigned piece_class = 2;             // of the cached pieces
+inline constexpr unsigned piece_class = 2;    // of the cached pieces
 static_assert(sizeof(grid_descriptor) < unit_bytes << piece_class);
 
 // What every warp begins with, unless the arena is small.
-inline constexpr unsigned nodes_at_first = 64;
-inline constexpr unsigned pieces_at_first = 4;
-inline constexpr unsigned units_at_first = nodes_at_first + (pieces_at_first << piece_class);
+inline constexpr unsigned units_at_first = tuning::nodes_at_first + (tuning::pieces_at_first << piece_class);
 inline constexpr unsigned stack_of_wait = 1408;  // bytes of a thread's stack from one wait() to the next: an estimate
 inline constexpr unsigned stack_by_default = 20 * 1024;  // bytes at most if no limit is given: ten worker blocks deep
 // Bytes that a wait() must find free: for what runs on top of it, and the next wait().
@@ -140,7 +114,7 @@ struct run_control {
     request_counters block_requests;
     alignas(128) unsigned long long arena_taken;  // units of the arena, beyond those that the warps begin with
     // Heads: a place, and a count of changes in the upper half.
-    alignas(128) unsigned long long free_lists[size_classes][sublists];
+    alignas(128) unsigned long long free_lists[size_classes][tuning::free_lists];
     unsigned long long node_depot;  // of batches of free grid nodes
     alignas(128) unsigned stream_lock;
     unsigned long long first_places;  // see first_grid.cuh

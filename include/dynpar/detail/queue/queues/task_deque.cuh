@@ -20,7 +20,7 @@ struct own_deque;
 
 template <>
 struct own_deque<lane_task> {
-    static constexpr std::uint32_t capacity = lane_deque_capacity;
+    static constexpr std::uint32_t capacity = tuning::lane_deque_capacity;
     static __device__ lane_task* slots() {
         return engine().lane_deques + static_cast<std::size_t>(worker_rank()) * capacity;
     }
@@ -32,7 +32,7 @@ struct own_deque<lane_task> {
 
 template <>
 struct own_deque<wide_task> {
-    static constexpr std::uint32_t capacity = wide_deque_capacity;
+    static constexpr std::uint32_t capacity = tuning::wide_deque_capacity;
     static __device__ wide_task* slots() {
         return engine().wide_deques + static_cast<std::size_t>(worker_rank()) * capacity;
     }
@@ -132,13 +132,9 @@ struct alignas(64) segment_header {
     arena_index next;
     std::uint32_t count;
 };
-// The size of a segment, which must fit into an empty deque: 16 KiB, less only in tests with small deques.
-#if !defined(DYNPAR_QUEUE_SEGMENT_CLASS)
-#define DYNPAR_QUEUE_SEGMENT_CLASS 8
-#endif
-inline constexpr unsigned segment_class = DYNPAR_QUEUE_SEGMENT_CLASS;
 template <class Task>
-inline constexpr std::uint32_t segment_tasks = ((unit_bytes << segment_class) - sizeof(segment_header)) / sizeof(Task);
+inline constexpr std::uint32_t segment_tasks = ((unit_bytes << tuning::segment_class) - sizeof(segment_header)) /
+                                               sizeof(Task);
 template <class Task>
 __device__ inline Task* tasks_of(segment_header* segment) {
     return reinterpret_cast<Task*>(segment + 1);
@@ -148,7 +144,7 @@ __device__ inline Task* tasks_of(segment_header* segment) {
 template <class Task>
 __device__ inline bool push_to_segment(arena_index& head, const Task& task) {
     if (head == 0 || at<segment_header>(head)->count == segment_tasks<Task>) {
-        const arena_index fresh = allocate(segment_class);
+        const arena_index fresh = allocate(tuning::segment_class);
         if (fresh == 0) return false;
         *at<segment_header>(fresh) = segment_header{head, 0};
         head = fresh;
@@ -175,7 +171,7 @@ __device__ __noinline__ void spill() {
     const unsigned lane = lane_rank();
     arena_index fresh = 0;
     const std::uint32_t count = min(segment_tasks<Task>, deque::capacity / 2);
-    if (lane == 0) fresh = allocate(segment_class);
+    if (lane == 0) fresh = allocate(tuning::segment_class);
     fresh = __shfl_sync(all_lanes, fresh, 0);
     if (fresh == 0) return;
     segment_header* segment = at<segment_header>(fresh);
@@ -209,7 +205,7 @@ __device__ __noinline__ bool unspill() {
     if (lane == 0) {
         deque::spilled() = segment->next;
         deque::owner_end() = owner_end + count;
-        release(head, segment_class);
+        release(head, tuning::segment_class);
     }
     __syncwarp();
     return true;
@@ -266,7 +262,7 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
                 segment->count = kept;
                 if (kept == 0) {
                     (before == 0 ? deque::spilled() : at<segment_header>(before)->next) = next;
-                    release(place, segment_class);
+                    release(place, tuning::segment_class);
                 }
             }
             __syncwarp();
@@ -281,8 +277,8 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
 // ---- Block tasks: too wide for a warp, so all warps of a worker block take them from one deque, under its lock
 
 __device__ inline wide_task& block_task_slot(std::uint32_t place) {
-    return engine()
-        .block_deques[static_cast<std::size_t>(blockIdx.x) * block_deque_capacity + place % block_deque_capacity];
+    return engine().block_deques[static_cast<std::size_t>(blockIdx.x) * tuning::block_deque_capacity +
+                                 place % tuning::block_deque_capacity];
 }
 
 /// Without the lock: how many tasks lie on the deque, and whether it is worth taking the lock.
@@ -298,7 +294,7 @@ __device__ inline bool has_block_tasks() {
 __device__ inline bool push_on_block_deque(const wide_task& task) {
     gang_state& gang = this_block().gang;
     const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
-    if (owner_end - load_relaxed_in_block(gang.steal_end) >= block_deque_capacity) return false;
+    if (owner_end - load_relaxed_in_block(gang.steal_end) >= tuning::block_deque_capacity) return false;
     copy_task(block_task_slot(owner_end), task);
     store_relaxed_in_block(gang.owner_end, owner_end + 1);
     return true;
@@ -311,7 +307,7 @@ __device__ inline wide_task* reserve_block_task() {
     wide_task* place = nullptr;
     with_block_lock(gang.lock, [&] {
         const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
-        if (owner_end - load_relaxed_in_block(gang.steal_end) < block_deque_capacity) {
+        if (owner_end - load_relaxed_in_block(gang.steal_end) < tuning::block_deque_capacity) {
             place = &block_task_slot(owner_end);
             store_relaxed_in_block(gang.owner_end, owner_end + 1);
         }
@@ -370,7 +366,7 @@ __device__ inline bool take_block_task(int deeper_than, wide_task& task) {
                 } else {
                     at<segment_header>(before)->next = next;
                 }
-                release(head, segment_class);
+                release(head, tuning::segment_class);
             }
             return true;
         }
@@ -386,14 +382,14 @@ __device__ inline void unspill_block_tasks() {
     segment_header* segment = at<segment_header>(head);
     const std::uint32_t count = segment->count;
     const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
-    if (count > block_deque_capacity - (owner_end - load_relaxed_in_block(gang.steal_end))) return;
+    if (count > tuning::block_deque_capacity - (owner_end - load_relaxed_in_block(gang.steal_end))) return;
     for (std::uint32_t i = lane_rank(); i < count; i += warp_size)
         copy_task(block_task_slot(owner_end + i), tasks_of<wide_task>(segment)[i]);
     __syncwarp();
     if (lane_rank() == 0) {
         store_relaxed_in_block(gang.owner_end, owner_end + count);
         store_relaxed_in_block(gang.spilled, segment->next);
-        release(head, segment_class);
+        release(head, tuning::segment_class);
     }
 }
 

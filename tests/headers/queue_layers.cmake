@@ -1,5 +1,9 @@
-# Threads of the queue engine communicate through memory/memory_order.cuh alone: no other header has PTX, volatile accesses, fences or
+# What the queue engine's folders may do.
+#
+# Threads communicate through memory/memory_order.cuh alone: no other header has PTX, volatile accesses, fences or
 # CUDA's atomics. So a place that needs an order names it, and a CPU can run all of it.
+#
+# The join counter is written in join/ alone, where its invariants are stated.
 file(GLOB_RECURSE headers RELATIVE ${QUEUE} ${QUEUE}/*.cuh ${QUEUE}/*.hpp)
 list(REMOVE_ITEM headers memory/memory_order.cuh)
 list(LENGTH headers count)
@@ -15,6 +19,9 @@ foreach(header ${headers})
         if(code MATCHES "(^|[^A-Za-z0-9_])(asm|volatile|__threadfence[a-z_]*|__ldcg|atomic[A-Z][A-Za-z]*)($|[^A-Za-z0-9_])" AND
            NOT (header MATCHES "^host/" AND code MATCHES "volatile"))  # the host reads what the device writes to its memory
             message(SEND_ERROR "${header}:${number}: ${CMAKE_MATCH_2}, which belongs into memory/memory_order.cuh: ${line}")
+        endif()
+        if(code MATCHES "(->|\\.)counter($|[^A-Za-z0-9_(])" AND NOT header MATCHES "^join/")
+            message(SEND_ERROR "${header}:${number}: the join counter, of which join/join_counter.cuh has the functions: ${line}")
         endif()
     endforeach()
 endforeach()
