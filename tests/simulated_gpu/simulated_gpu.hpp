@@ -290,10 +290,10 @@ T change_atomically(T* place, After after) {
 }
 }  // namespace simulated_gpu
 
-#define SIMULATED_GPU_ATOMIC(name, after)                                                                     \
-    template <class T>                                                                                        \
-    inline T name(T* place, std::common_type_t<T> value) {                                                    \
-        return ::simulated_gpu::change_atomically(place, [=]([[maybe_unused]] T before) { return after; });        \
+#define SIMULATED_GPU_ATOMIC(name, after)                                                                   \
+    template <class T>                                                                                      \
+    inline T name(T* place, std::common_type_t<T> value) {                                                  \
+        return ::simulated_gpu::change_atomically(place, [=]([[maybe_unused]] T before) { return after; }); \
     }
 
 #else

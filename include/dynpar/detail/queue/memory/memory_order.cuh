@@ -162,8 +162,9 @@ __device__ inline unsigned long long compare_exchange_release(unsigned long long
     simulated_gpu::has_loaded(&place);
     return expected;
 }
+// Inlined, so that a race detector names the function that has it.
 template <class T>
-__device__ inline T load_relaxed(const T& place) {
+[[gnu::always_inline]] __device__ inline T load_relaxed(const T& place) {
     simulated_gpu::may_switch();
     T value;
     __atomic_load(&place, &value, __ATOMIC_RELAXED);
@@ -171,7 +172,7 @@ __device__ inline T load_relaxed(const T& place) {
     return value;
 }
 template <class T>
-__device__ inline void store_relaxed(T& place, T value) {
+[[gnu::always_inline]] __device__ inline void store_relaxed(T& place, T value) {
     simulated_gpu::may_switch();
     simulated_gpu::will_store(&place);
     __atomic_store(&place, &value, __ATOMIC_RELAXED);
