@@ -1,7 +1,8 @@
-// The HTML page: the template and d3, which are part of the program, with a trace put in.
+// The HTML page: src/trace_page/ and d3, which are part of the program, with a trace put in.
 #include <dynpar/trace_page.hpp>
 
 #include <array>
+#include <map>
 #include <ostream>
 #include <stdexcept>
 #include <string>
@@ -16,10 +17,23 @@
 #if DYNPAR_TRACE_PAGE
 // Made by cmake/embed_file.cmake.
 namespace dynpar::embedded {
-extern const unsigned char page[];
-extern const unsigned long page_size;
-extern const unsigned char d3[];
-extern const unsigned long d3_size;
+#define DYNPAR_EMBEDDED(name)          \
+    extern const unsigned char name[]; \
+    extern const unsigned long name##_size
+DYNPAR_EMBEDDED(page);
+DYNPAR_EMBEDDED(style);
+DYNPAR_EMBEDDED(d3);
+DYNPAR_EMBEDDED(model);
+DYNPAR_EMBEDDED(arrangement);
+DYNPAR_EMBEDDED(timeline);
+DYNPAR_EMBEDDED(graph);
+DYNPAR_EMBEDDED(range);
+DYNPAR_EMBEDDED(tree);
+DYNPAR_EMBEDDED(tables);
+DYNPAR_EMBEDDED(search);
+DYNPAR_EMBEDDED(keys);
+DYNPAR_EMBEDDED(start);
+#undef DYNPAR_EMBEDDED
 }  // namespace dynpar::embedded
 #endif
 
@@ -131,12 +145,27 @@ bool has_trace_page() { return true; }
 void write_trace_page(std::ostream& out, const trace& t) {
     std::string_view rest = text_of(embedded::page, embedded::page_size);
     const std::string data = for_script(to_json(t));
+    const std::map<std::string_view, std::string_view> pieces = {
+        {"trace", data},
+        {"style", text_of(embedded::style, embedded::style_size)},
+        {"d3", text_of(embedded::d3, embedded::d3_size)},
+        {"model", text_of(embedded::model, embedded::model_size)},
+        {"arrangement", text_of(embedded::arrangement, embedded::arrangement_size)},
+        {"timeline", text_of(embedded::timeline, embedded::timeline_size)},
+        {"graph", text_of(embedded::graph, embedded::graph_size)},
+        {"range", text_of(embedded::range, embedded::range_size)},
+        {"tree", text_of(embedded::tree, embedded::tree_size)},
+        {"tables", text_of(embedded::tables, embedded::tables_size)},
+        {"search", text_of(embedded::search, embedded::search_size)},
+        {"keys", text_of(embedded::keys, embedded::keys_size)},
+        {"start", text_of(embedded::start, embedded::start_size)},
+    };
     constexpr std::string_view begin = "/*{";
     constexpr std::string_view end = "}*/";
     for (std::size_t at = rest.find(begin); at != rest.npos; at = rest.find(begin)) {
         const std::size_t close = rest.find(end, at);
         const std::string_view what = rest.substr(at + begin.size(), close - at - begin.size());
-        out << rest.substr(0, at) << (what == "d3" ? text_of(embedded::d3, embedded::d3_size) : std::string_view(data));
+        out << rest.substr(0, at) << pieces.at(what);
         rest.remove_prefix(close + end.size());
     }
     out << rest;
