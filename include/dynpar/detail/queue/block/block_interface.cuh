@@ -322,7 +322,8 @@ protected:
         const arena_index counts_on = there != 0 ? there : parent;
         put_node(node, static_cast<int>(blocks), counts_on, depth, place);
         if (there == 0) store_relaxed(own, parent);
-        fetch_max_relaxed(on_worker_block ? this_block().gang.own_accounted : this_warp().own_accounted, 1u);
+        fetch_max_relaxed(on_worker_block ? this_block().gang.own_counts : this_warp().own_counts,
+                          counted::block_and_visible_children);
         count_children(counts_on, 1);
         const std::uint32_t first_blocks = grain_of(choice.width);
         if (publish(place, choice.width, blocks - first_blocks, open_grids)) task.last = first_blocks;

@@ -1,6 +1,6 @@
 // Queue engine: the block of several threads, which a kernel gets on a warp or on a worker block.
 //
-// The threads of the block share its state: own, own_accounted and refused_shared, in warp_state (with own_continued)
+// The threads of the block share its state: own, own_counts and refused_shared, in warp_state (with own_continued)
 // for a block on a warp and in gang_state for one on a worker block; frame.cuh and run_gang.cuh save and restore them.
 // Each thread owns its copy of the object, with its count of children.
 #pragma once
@@ -201,7 +201,8 @@ private:
     __device__ arena_index counting_node() {
         const arena_index mine = ensure_own();
         if (mine == 0) return 0;
-        fetch_max_relaxed(is_on_warp() ? this_warp().own_accounted : this_block().gang.own_accounted, 1u);
+        fetch_max_relaxed(is_on_warp() ? this_warp().own_counts : this_block().gang.own_counts,
+                          counted::block_and_visible_children);
         count_children(mine, 1);
         return mine;
     }

@@ -20,7 +20,7 @@ template <bool Nested>
 struct frame_guard {
     std::uint32_t lane_base, wide_base;
     arena_index own;
-    unsigned own_accounted, own_continued, refused_shared;
+    unsigned own_counts, own_continued, refused_shared;
     unsigned char* shared_memory;
     std::uint32_t word;  // of the task that runs below
     unsigned long long begun_at;
@@ -32,7 +32,7 @@ struct frame_guard {
             lane_base = warp.lane_base;
             wide_base = warp.wide_base;
             own = warp.own;
-            own_accounted = warp.own_accounted;
+            own_counts = warp.own_counts;
             own_continued = warp.own_continued;
             refused_shared = warp.refused_shared;
             shared_memory = warp.shared_memory;
@@ -44,7 +44,7 @@ struct frame_guard {
             warp.lane_base = warp.lane_owner_end;
             warp.wide_base = warp.wide_owner_end;
             warp.own = 0;
-            warp.own_accounted = 0;
+            warp.own_counts = counted::nothing;
             warp.own_continued = 0;
             warp.refused_shared = 0;
         }
@@ -61,7 +61,7 @@ struct frame_guard {
                 warp.lane_base = within(lane_base, warp.lane_steal_end, warp.lane_owner_end);
                 warp.wide_base = within(wide_base, warp.wide_steal_end, warp.wide_owner_end);
                 warp.own = own;
-                warp.own_accounted = own_accounted;
+                warp.own_counts = own_counts;
                 warp.own_continued = own_continued;
                 warp.refused_shared = refused_shared;
                 warp.shared_memory = shared_memory;

@@ -113,7 +113,7 @@ __device__ inline void run_candidate() {
     std::uint32_t outer_word = 0;
     const arena_index outer_own = gang.own;
     const std::uint32_t outer_base = gang.base;
-    const unsigned outer_accounted = gang.own_accounted;
+    const unsigned outer_counts = gang.own_counts;
     const unsigned outer_refused = gang.refused_shared;
     unsigned char* const outer_shared_memory = gang.shared_memory;
     const int outer_depth = warp.depth;
@@ -129,7 +129,7 @@ __device__ inline void run_candidate() {
         }
         gang.own = 0;
         gang.base = load_relaxed_in_block(gang.owner_end);
-        gang.own_accounted = 0;
+        gang.own_counts = counted::nothing;
         gang.refused_shared = 0;
         gang.launched = 0;
         store_relaxed_in_block(gang.has_candidate, 0u);
@@ -153,7 +153,7 @@ __device__ inline void run_candidate() {
     }
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     if (lane_rank() == 0 && sum != 0) fetch_add_relaxed(gang.launched, sum);
-    if (gang.own != 0 && gang.own_accounted < 2) {
+    if (gang.own != 0 && gang.own_counts < counted::all_before_wait) {
         point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, task.grid, gang.own);
         point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, task.grid, gang.own);
         point_block_tasks_to_own(task.grid, gang.own);
@@ -168,11 +168,11 @@ __device__ inline void run_candidate() {
     if (threadIdx.x == 0) {
         return_shared_memory(task.size.shared_bytes(), borrowed);
         const count_change mine =
-            settle_wide(task.grid, task.info, gang.own, gang.own_accounted, static_cast<int>(gang.launched));
+            settle_wide(task.grid, task.info, gang.own, gang.own_counts, static_cast<int>(gang.launched));
         if (mine.grid != 0) add_to_counter(mine.grid, mine.change);
         gang.own = outer_own;
         gang.base = within(outer_base, load_relaxed_in_block(gang.steal_end), load_relaxed_in_block(gang.owner_end));
-        gang.own_accounted = outer_accounted;
+        gang.own_counts = outer_counts;
         gang.refused_shared = outer_refused;
         gang.shared_memory = outer_shared_memory;
         gang.launched = 0;

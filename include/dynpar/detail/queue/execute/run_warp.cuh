@@ -77,7 +77,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
     const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));
     return_shared_memory(task.size.shared_bytes(), borrowed);
     const arena_index own = warp.own;
-    const unsigned accounted = warp.own_accounted;
+    const unsigned counts = warp.own_counts;
     const arena_index grid = task.grid;
     if (own == 0 && !is_sole_owner(task.info)) {
         const bool counts_there = of_chunk && sum == 0;
@@ -92,7 +92,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
             __syncwarp();
         }
     } else {
-        if (own != 0 && accounted < 2) {
+        if (own != 0 && counts < counted::all_before_wait) {
             point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
             point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
         }
@@ -101,7 +101,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
         if (lane_rank() == 0) {
             // This comes first: no block of a complete grid may be out.
             if (of_chunk) return_to_chunk(false);
-            const count_change mine = settle_wide(grid, task.info, own, accounted, sum);
+            const count_change mine = settle_wide(grid, task.info, own, counts, sum);
             if (mine.grid != 0) add_to_counter(mine.grid, mine.change);
         }
         __syncwarp();

@@ -83,14 +83,14 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     const arena_index own = warp.own;
     __syncwarp();  // all have read it before one returns to its kernel and launches
     if (own == 0) return wait_outcome::done;
-    if (warp.own_accounted < 2) {
+    if (warp.own_counts < counted::all_before_wait) {
         point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
         point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
     }
     fence();
     __syncwarp();
     if (lane_rank() == 0) {
-        warp.own_accounted = 2;
+        warp.own_counts = counted::all_before_wait;
         if (sum != 0) count_children(own, sum);
     }
     __syncwarp();
@@ -130,7 +130,7 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
     sync_block();
     const arena_index own = gang.own;
     if (own != 0) {
-        if (gang.own_accounted < 2) {
+        if (gang.own_counts < counted::all_before_wait) {
             point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
             point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
             point_block_tasks_to_own(grid, own);
@@ -138,7 +138,7 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
         fence();
         sync_block();
         if (threadIdx.x == 0) {
-            gang.own_accounted = 2;
+            gang.own_counts = counted::all_before_wait;
             if (gang.launched != 0) count_children(own, static_cast<int>(gang.launched));
             gang.launched = 0;
         }

@@ -198,6 +198,13 @@ struct traced_children {
     traced_child children[Capacity];
 };
 
+/// What a wide block's own node counts. It only grows, by the maximum of what its threads say.
+enum counted : unsigned {
+    nothing,
+    block_and_visible_children,  ///< the block itself, and children that other warps may see
+    all_before_wait,             ///< also all that was launched before the last wait()
+};
+
 /// The state of a warp, in shared memory.
 struct warp_state {
     // The two deques are rings of a fixed capacity in device memory. Ends are counters; a slot is a counter modulo
@@ -215,10 +222,8 @@ struct warp_state {
     unsigned level;                      // frames below
     arena_index awaited;                 // a node that it waits for
     arena_index own;                     // the wide block's own node, once it needs one
-    // What `own` counts. 1: the block itself, and children that other warps may see; 2: also all that were launched
-    // before a wait().
-    unsigned own_accounted;
-    unsigned own_continued;  // it has a continuation
+    unsigned own_counts;                 // see counted
+    unsigned own_continued;              // it has a continuation
     // Calls of shared() that were refused, by any of its threads: see wide_block::is_first_refused.
     unsigned refused_shared;
     unsigned char* shared_memory;  // of the wide block
@@ -274,7 +279,7 @@ struct gang_state {
     unsigned arrived;   // a bit for each warp that is ready to end a wait
     unsigned votes[2];  // ever cast: see vote_of_block
     arena_index own;
-    unsigned own_accounted;
+    unsigned own_counts;      // see counted
     unsigned refused_shared;  // as in warp_state
     unsigned launched;
     unsigned first_waiter;  // of the threads whose wait() is refused
