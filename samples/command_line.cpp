@@ -19,6 +19,7 @@
 #include <dynpar/recommendation.hpp>
 #include <dynpar/trace.hpp>
 #include <dynpar/trace_file.hpp>
+#include <dynpar/version.hpp>
 
 #if defined(DYNPAR_WITH_CUDA)
 #include <cuda_runtime_api.h>
@@ -156,7 +157,7 @@ struct command_line::state {
     bool tree = false;
     bool recommend = false;
     std::string trace_file;
-    std::vector<std::string> flags = {"--help", "--print-config", "--tree", "--recommend"};
+    std::vector<std::string> flags = {"--help", "--version", "--print-config", "--tree", "--recommend"};
     std::deque<given_setting> settings;  // a deque: CLI11 keeps references to the elements
     dynpar::config config;
 
@@ -179,6 +180,9 @@ command_line::command_line(std::string name, std::string description, std::ostre
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     app.get_formatter()->column_width(40);
     app.set_help_flag("-h,--help", "print this and stop");
+    app.set_version_flag(
+        "--version", [name = state_->name] { return name + " (dynpar " DYNPAR_VERSION_STRING ")"; },
+        "print dynpar's version and stop");
     app.add_option(
            "--config", state_->config_file,
            wrapped("the file with the settings (not given: dynpar.toml in the working directory, if there is one)"))
@@ -270,6 +274,8 @@ std::optional<int> command_line::parse(int argc, const char* const* argv) {
         my.config = dynpar::config::load(sources);
     } catch (const CLI::CallForHelp&) {
         return my.print_and_end(my.app.help() + "\n");
+    } catch (const CLI::CallForVersion& e) {
+        return my.print_and_end(std::string(e.what()) + "\n");
     } catch (const CLI::ExtrasError&) {
         const std::vector<std::string> extras = my.app.remaining();
         return my.refuse("unknown argument " + (extras.empty() ? std::string() : in_message(extras.front())) +

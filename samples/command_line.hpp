@@ -70,7 +70,8 @@ public:
     void add_flag(const std::string& name, bool& variable, const std::string& meaning);
 
     /// Reads the command line and the configuration, and sets the log's level. The sample ends with the status that
-    /// this returns, if any: after --help and --print-config, or after one line on standard error about bad input.
+    /// this returns, if any: after --help, --version and --print-config, or after one line on standard error about bad
+    /// input.
     std::optional<int> parse(int argc, const char* const* argv);
 
     /// The settings. The defaults before `parse`.

@@ -13,6 +13,7 @@
 #include <dynpar/trace_comparison.hpp>
 #include <dynpar/trace_file.hpp>
 #include <dynpar/trace_statistics.hpp>
+#include <dynpar/version.hpp>
 
 #include "../samples/exit_status.hpp"
 
@@ -62,6 +63,7 @@ void print_summary(const dynpar::trace& t) {
 int main(int argc, char** argv) {
     CLI::App app("Looks at traces that dynpar has saved (--trace run.dynpar.json).", "dynpar-trace");
     app.set_help_flag("-h,--help", "print this and stop");
+    app.set_version_flag("--version", "dynpar-trace (dynpar " DYNPAR_VERSION_STRING ")", "print the version and stop");
     app.require_subcommand(1);
     app.fallthrough(false);
 
@@ -94,6 +96,9 @@ int main(int argc, char** argv) {
     } catch (const CLI::CallForHelp&) {
         const auto chosen = app.get_subcommands();
         std::cout << (chosen.empty() ? app.help() : chosen.front()->help()) << '\n';
+        return end_of_output();
+    } catch (const CLI::CallForVersion& e) {
+        std::cout << e.what() << '\n';
         return end_of_output();
     } catch (const CLI::ParseError& e) {
         return end_with(bad_input, dynpar::detail::in_message(e.what()) + "; see dynpar-trace --help");
