@@ -1,6 +1,11 @@
 // All of dynpar that the compiler can use: the core and the engines.
 #pragma once
 
+#include "platform.hpp"
+
+// Else platform.hpp has said what is wrong, and a thousand lines of errors would follow.
+#if __cplusplus >= 201703L
+
 #include "atomic.hpp"
 #include "block.hpp"
 #include "buffer.hpp"
@@ -8,13 +13,13 @@
 #include "engine_options.hpp"
 #include "kernel.hpp"
 #include "limits.hpp"
-#include "platform.hpp"
 #include "print.hpp"
 #include "report.hpp"
 #include "run_needs.hpp"
 #include "shape.hpp"
 #include "status.hpp"
 #include "trace.hpp"
+#include "version.hpp"
 
 #include "engine/host.hpp"
 
@@ -24,4 +29,8 @@
 
 #if DYNPAR_HAS_QUEUE_ENGINE
 #include "engine/queue.cuh"
+#endif
+
+#include "engine/missing.hpp"
+
 #endif

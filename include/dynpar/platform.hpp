@@ -1,6 +1,10 @@
 // What the compiler can do: the macros with which one source builds with a plain C++ compiler and with nvcc.
 #pragma once
 
+#if __cplusplus < 201703L
+#error "dynpar needs C++17: compile with -std=c++17 or newer (CMake: target_compile_features, cxx_std_17)"
+#endif
+
 /// DYNPAR_FUNCTION marks what runs on every engine: kernels' call operators and the functions that they call.
 /// `__host__ __device__` under nvcc, nothing under a plain C++17 compiler.
 #if defined(__CUDACC__)

@@ -15,6 +15,7 @@
 #include "../buffer.hpp"
 #include "../detail/cdp_run.cuh"
 #include "../detail/cuda_memory.hpp"
+#include "../detail/launch_check.hpp"
 #include "../detail/run_range.hpp"
 #include "../engine_options.hpp"
 #include "../launch.cuh"
@@ -314,6 +315,12 @@ public:
         return exists_on_host<Kernel, Args...>();
 #endif
     }
+    /// Without a shape, or with a buffer: a sentence of the compiler.
+    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0,
+              std::enable_if_t<!std::is_same_v<Kernel, stream_type>, int> = 0>
+    DYNPAR_FUNCTION status launch(const Kernel&, const Shape&, const Args&...) {
+        return detail::explain_wrong_launch<status, Shape, Args...>();
+    }
 
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status launch(const stream_type& stream, Kernel kernel, const shape& s, Args... args) {
@@ -339,6 +346,11 @@ public:
 #else
         return exists_on_host<Kernel, Args...>();
 #endif
+    }
+    /// Without a shape, or with a buffer: a sentence of the compiler.
+    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
+    DYNPAR_FUNCTION status then(const Kernel&, const Shape&, const Args&...) {
+        return detail::explain_wrong_launch<status, Shape, Args...>();
     }
 
     DYNPAR_FUNCTION stream_type make_stream() {
@@ -691,20 +703,30 @@ public:
     /// Throws `launch_error` if a call in a kernel failed (above all: if a launch was lost), `kernel_fault` if a kernel
     /// broke (the CUDA context is then lost), `cuda_error`; and `deadlock_error` if launches were lost and the device
     /// runtime then made no progress for 10 s, as CUDA's can: after that the process cannot use the GPU any more.
-    template <class Kernel, class... Args>
+    template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
     report run(Kernel kernel, const shape& s, Args... args) {
         report result = try_run(kernel, s, args...);
         if (result.failed_calls != 0) throw launch_error(std::move(result));
         return result;
     }
+    /// Without a shape, or with a buffer: a sentence of the compiler.
+    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
+    report run(const Kernel&, const Shape&, const Args&...) {
+        return detail::explain_wrong_launch<report, Shape, Args...>();
+    }
 
     /// The same, but does not throw for calls that failed: the caller finds them in the report.
-    template <class Kernel, class... Args>
+    template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
     report try_run(Kernel kernel, const shape& s, Args... args) {
 #if !DYNPAR_NO_TRACE
         if (options_.trace_grids != 0) return run_form<true>(kernel, s, args...);
 #endif
         return run_form<false>(kernel, s, args...);
+    }
+    /// Without a shape, or with a buffer: a sentence of the compiler.
+    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
+    report try_run(const Kernel&, const Shape&, const Args&...) {
+        return detail::explain_wrong_launch<report, Shape, Args...>();
     }
 
     /// Memory that kernels on this engine can reach: the current device's. Throws `cuda_error`.

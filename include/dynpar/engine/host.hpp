@@ -14,6 +14,7 @@
 #include "../block.hpp"
 #include "../buffer.hpp"
 #include "../detail/host_scheduler.hpp"
+#include "../detail/launch_check.hpp"
 #include "../engine_options.hpp"
 #include "../report.hpp"
 
@@ -144,6 +145,12 @@ public:
         return status::not_supported;
 #endif
     }
+    /// Without a shape, or with a buffer: a sentence of the compiler.
+    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0,
+              std::enable_if_t<!std::is_same_v<Kernel, host_stream>, int> = 0>
+    DYNPAR_FUNCTION status launch(const Kernel&, const Shape&, const Args&...) {
+        return detail::explain_wrong_launch<status, Shape, Args...>();
+    }
 
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status launch(const host_stream& stream, Kernel kernel, const shape& s, Args... args) {
@@ -168,6 +175,11 @@ public:
 #else
         return status::not_supported;
 #endif
+    }
+    /// Without a shape, or with a buffer: a sentence of the compiler.
+    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
+    DYNPAR_FUNCTION status then(const Kernel&, const Shape&, const Args&...) {
+        return detail::explain_wrong_launch<status, Shape, Args...>();
     }
 
     DYNPAR_FUNCTION host_stream make_stream() {
@@ -303,19 +315,29 @@ public:
     /// Throws `launch_error` if a call in a kernel failed, `kernel_fault` if a kernel threw (its exception nested
     /// inside), `deadlock_error` if no thread can continue, `std::system_error` if there is no memory for another
     /// thread's stack. The engine is usable afterwards.
-    template <class Kernel, class... Args>
+    template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
     report run(Kernel kernel, const shape& s, Args... args) {
         report result = try_run(kernel, s, args...);
         if (result.failed_calls != 0) throw launch_error(std::move(result));
         return result;
     }
+    /// Without a shape, or with a buffer: a sentence of the compiler.
+    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
+    report run(const Kernel&, const Shape&, const Args&...) {
+        return detail::explain_wrong_launch<report, Shape, Args...>();
+    }
 
     /// The same, but does not throw for calls that failed: the caller finds them in the report.
-    template <class Kernel, class... Args>
+    template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
     report try_run(Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
         return scheduler_->run(host_block::description<Kernel, Args...>(),
                                host_block::closure<Kernel, Args...>(kernel, args...), s);
+    }
+    /// Without a shape, or with a buffer: a sentence of the compiler.
+    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
+    report try_run(const Kernel&, const Shape&, const Args&...) {
+        return detail::explain_wrong_launch<report, Shape, Args...>();
     }
 
     /// Memory that kernels on this engine can reach: the host's own. Throws `std::bad_alloc`.

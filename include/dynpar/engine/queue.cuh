@@ -21,6 +21,7 @@
 #include "../buffer.hpp"
 #include "../cuda_error.hpp"
 #include "../detail/cuda_memory.hpp"
+#include "../detail/launch_check.hpp"
 #include "../detail/launch_grid.cuh"
 #include "../detail/queue/host/host_side.hpp"
 #include "../detail/queue/persistent_grid.cuh"
@@ -63,25 +64,35 @@ public:
     /// Runs a grid and everything launched from it; returns when all of it is complete.
     /// Throws `launch_error` if a call in a kernel failed (above all: if a launch was lost), `kernel_fault` if a kernel
     /// broke (the CUDA context is then lost), `deadlock_error` if the deadline has passed, `cuda_error`.
-    template <class Kernel, class... Args>
+    template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
     report run(Kernel kernel, const shape& s, Args... args) {
         report result = try_run(kernel, s, args...);
         if (result.failed_calls != 0) throw launch_error(std::move(result));
         return result;
     }
+    /// Without a shape, or with a buffer: a sentence of the compiler.
+    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
+    report run(const Kernel&, const Shape&, const Args&...) {
+        return detail::explain_wrong_launch<report, Shape, Args...>();
+    }
 
     /// The same, but does not throw for calls that failed: the caller finds them in the report.
-    template <class Kernel, class... Args>
+    template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
     report try_run(Kernel kernel, const shape& s, Args... args) {
         const detail::run_range range(name, kernel_name<Kernel>());
         return enqueue(host_->stream(), kernel, s, args...).wait();
+    }
+    /// Without a shape, or with a buffer: a sentence of the compiler.
+    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
+    report try_run(const Kernel&, const Shape&, const Args&...) {
+        return detail::explain_wrong_launch<report, Shape, Args...>();
     }
 
     /// Begins a run in stream order and returns at once. Runs of one engine follow one another, also from different
     /// streams; for concurrent runs make several engines and give each fewer `worker_blocks`. If the stream is being
     /// captured, the run becomes part of the graph; after a wait for the graph's stream the handle says what the latest
     /// replay did. A traced run first waits for the engine's previous run and reads its trace.
-    template <class Kernel, class... Args>
+    template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
     queue_handle enqueue(cudaStream_t stream, Kernel kernel, const shape& s, Args... args) {
         namespace queue = detail::queue;
         check_kernel<queue::lane_block, Kernel, Args...>();
@@ -109,6 +120,12 @@ public:
                         detail::launch_grid(grid, blocks, threads, bytes, stream, host_->view(*run, blocks, threads),
                                             first, payload));
         return queue_handle(std::move(run));
+    }
+    /// Without a shape, or with a buffer: a sentence of the compiler.
+    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
+    queue_handle enqueue(cudaStream_t, const Kernel&, const Shape&, const Args&...) {
+        return queue_handle(
+            detail::explain_wrong_launch<std::shared_ptr<detail::queue::pending_run>, Shape, Args...>());
     }
 
     /// Memory that kernels on this engine can reach: the current device's. Throws `cuda_error`.

@@ -1,0 +1,39 @@
+// What is wrong with a call of run() or launch() that has no shape, or a buffer where its kernel gets a pointer.
+#pragma once
+
+#include <type_traits>
+
+#include "../buffer.hpp"
+#include "../platform.hpp"
+#include "../shape.hpp"
+
+namespace dynpar {
+namespace detail {
+
+template <class T>
+inline constexpr bool is_buffer = false;
+template <class T>
+inline constexpr bool is_buffer<buffer<T>> = true;
+
+/// Takes a call of run() out of the choice if a buffer is among the kernel's arguments: copying it for the kernel would
+/// be the first of many errors.
+template <class... Args>
+using if_no_buffer = std::enable_if_t<!(is_buffer<Args> || ...), int>;
+
+/// Chooses the overload that explains: there is a buffer, or what stands in the shape's place is none.
+template <class Shape, class... Args>
+using if_wrong_launch = std::enable_if_t<!std::is_convertible_v<const Shape&, shape> || (is_buffer<Args> || ...), int>;
+
+/// Stops the compilation with a sentence.
+template <class Result, class Shape, class... Args>
+DYNPAR_FUNCTION Result explain_wrong_launch() {
+    static_assert(std::is_convertible_v<const Shape&, shape>,
+                  "dynpar: the grid's shape is missing: it follows the kernel, as in "
+                  "run(kernel, dynpar::shape(blocks, threads), arguments...)");
+    static_assert(!(is_buffer<Args> || ...),
+                  "dynpar: a kernel gets pointers, not buffers: pass buffer.data() instead of buffer");
+    return Result{};
+}
+
+}  // namespace detail
+}  // namespace dynpar
