@@ -35,7 +35,7 @@ unsigned races() { return races_reported.load(std::memory_order_relaxed); }
 
 namespace simulated_gpu {
 
-constexpr std::size_t stack_bytes = std::size_t{64} << 10;
+constexpr std::size_t stack_bytes = std::size_t{256} << 10;
 
 /// Warps that come to a barrier.
 struct block {
@@ -285,27 +285,47 @@ void unlock_for_host() {}
 namespace queue_parts {
 
 namespace {
-/// The lanes' stacks of a warp with this number, of whatever machine runs.
-unsigned char* stacks_of(unsigned warp) {
-    static std::vector<std::unique_ptr<unsigned char[]>> all;
-    while (all.size() <= warp) all.emplace_back(new unsigned char[32 * simulated_gpu::stack_bytes]);
-    return all[warp].get();
-}
+
+/// The lanes' stacks of a warp: as they are, since to clear them takes longer than most tests.
+class lane_stacks {
+public:
+    lane_stacks() {
+        const std::lock_guard<std::mutex> guard(mutex());
+        if (free().empty()) free().emplace_back(new unsigned char[32 * simulated_gpu::stack_bytes]);
+        stacks_ = std::move(free().back());
+        free().pop_back();
+    }
+    ~lane_stacks() {
+        const std::lock_guard<std::mutex> guard(mutex());
+        free().push_back(std::move(stacks_));
+    }
+    lane_stacks(const lane_stacks&) = delete;
+    lane_stacks& operator=(const lane_stacks&) = delete;
+    unsigned char* of_lane(unsigned lane) const { return stacks_.get() + lane * simulated_gpu::stack_bytes; }
+
+private:
+    using stacks = std::unique_ptr<unsigned char[]>;
+    static std::vector<stacks>& free() {
+        static std::vector<stacks> all;
+        return all;
+    }
+    static std::mutex& mutex() {
+        static std::mutex one;
+        return one;
+    }
+    stacks stacks_;
+};
+
 }  // namespace
 
 struct machine::memory {
     std::vector<unsigned char> everything;
-    std::vector<std::unique_ptr<simulated_gpu::block>> blocks;
-    std::vector<unsigned char*> shared;
-    std::size_t shared_bytes = 0;
-    unsigned runs = 0;
+    std::atomic<unsigned> runs{0};
 };
 
 machine::machine(const machine_size& size) : size_(size), memory_(std::make_unique<memory>()) {
     memory& m = *memory_;
     const unsigned warps = size.worker_blocks * size.warps;
-    constexpr std::size_t shared_for_kernels = 4096;
-    m.shared_bytes = queue::state_bytes(size.warps * queue::warp_size) + shared_for_kernels;
     // Twice: how much there is, and where.
     const auto lay_out = [&](unsigned char* begin) {
         unsigned char* end = begin;
@@ -325,8 +345,6 @@ machine::machine(const machine_size& size) : size_(size), memory_(std::make_uniq
         place(view.free_pieces, std::size_t{warps} * queue::piece_cache_capacity);
         place(view.warp_cells, size.cells);
         place(view.block_cells, size.cells);
-        m.shared.resize(size.worker_blocks);
-        for (unsigned char*& shared : m.shared) place(shared, m.shared_bytes);
         return static_cast<std::size_t>(end - begin);
     };
     m.everything.resize(lay_out(nullptr) + 128);
@@ -340,23 +358,11 @@ machine::machine(const machine_size& size) : size_(size), memory_(std::make_uniq
     view.moldable_threads = queue::warp_size;
     view.sync_depth = 24;
     view.nesting_depth = 1000;
-    view.stack_bytes = 1u << 20;
+    view.stack_bytes = simulated_gpu::stack_bytes / 8;
     view.shared_bytes = shared_for_kernels;
-    for (unsigned i = 0; i < size.worker_blocks; ++i) {
-        m.blocks.push_back(std::make_unique<simulated_gpu::block>());
-        m.blocks.back()->shared_memory = m.shared[i];
-        m.blocks.back()->shared_bytes = m.shared_bytes;
-        m.blocks.back()->warps = size.warps;
-    }
 }
 machine::~machine() = default;
 
-queue::block_state& machine::block(unsigned number) {
-    return *reinterpret_cast<queue::block_state*>(memory_->shared[number]);
-}
-queue::warp_state& machine::warp(unsigned block_number, unsigned number) {
-    return reinterpret_cast<queue::warp_state*>(memory_->shared[block_number] + sizeof(queue::block_state))[number];
-}
 queue::arena_index machine::take(unsigned units) {
     const auto place = static_cast<queue::arena_index>(view.arena_fresh + control().arena_taken);
     control().arena_taken += units;
@@ -364,35 +370,53 @@ queue::arena_index machine::take(unsigned units) {
 }
 
 void machine::run(const std::function<void()>& thread_function) {
-    for (unsigned i = 0; i < size_.worker_blocks; ++i) {
-        std::memset(memory_->shared[i], 0, memory_->shared_bytes);
-        block(i).engine = view;
-        block(i).gang.searching = size_.warps;
+    run_blocks(thread_function, [this](unsigned char* shared_memory) {
+        auto& block = *reinterpret_cast<queue::block_state*>(shared_memory);
+        auto* const warps = reinterpret_cast<queue::warp_state*>(shared_memory + sizeof(queue::block_state));
+        block.engine = view;
+        block.gang.searching = size_.warps;
         for (unsigned w = 0; w < size_.warps; ++w) {
-            warp(i, w).depth = -1;
-            warp(i, w).searches = 1;
+            warps[w].depth = -1;
+            warps[w].searches = 1;
         }
-    }
-    run_grid(thread_function);
+    });
+}
+void machine::run_grid(const std::function<void()>& thread_function) {
+    run_blocks(thread_function, [](unsigned char*) {});
 }
 
-void machine::run_grid(const std::function<void()>& thread_function) {
-    const unsigned runs = ++memory_->runs;
-    const auto run_warp = [&](unsigned number, unsigned char* stacks) {
+void machine::run_blocks(const std::function<void()>& thread_function,
+                         const std::function<void(unsigned char*)>& set_up) {
+    const unsigned run = ++memory_->runs;
+    const std::size_t bytes = queue::state_bytes(size_.warps * queue::warp_size) + shared_for_kernels;
+    struct alignas(128) sector {
+        unsigned char bytes[128];
+    };
+    std::vector<std::vector<sector>> shared(size_.worker_blocks, std::vector<sector>((bytes + 127) / 128));
+    std::vector<std::unique_ptr<simulated_gpu::block>> blocks;
+    for (auto& of_block : shared) {
+        blocks.push_back(std::make_unique<simulated_gpu::block>());
+        blocks.back()->shared_memory = of_block[0].bytes;
+        blocks.back()->shared_bytes = bytes;
+        blocks.back()->warps = size_.warps;
+        set_up(of_block[0].bytes);
+    }
+    const auto run_warp = [&](unsigned number) {
+        const lane_stacks stacks;
         simulated_gpu::warp warp;
         warp.function = &thread_function;
-        warp.random = (number + 1) * 0x9e3779b97f4a7c15ull + runs;
+        warp.random = (number + 1) * 0x9e3779b97f4a7c15ull + run;
         for (unsigned lane = 0; lane < 32; ++lane) {
             simulated_gpu::thread& t = warp.lanes[lane];
             t.index.x = number % size_.warps * 32 + lane;
             t.block_index.x = number / size_.warps;
             t.block_size = dim3(size_.warps * 32);
             t.grid_size = dim3(size_.worker_blocks);
-            t.of_block = memory_->blocks[t.block_index.x].get();
+            t.of_block = blocks[t.block_index.x].get();
             t.shared_memory = t.of_block->shared_memory;
             t.lane = lane;
             t.of_warp = &warp;
-            t.stack = stacks + lane * simulated_gpu::stack_bytes;
+            t.stack = stacks.of_lane(lane);
             t.context = boost::context::detail::make_fcontext(t.stack + simulated_gpu::stack_bytes,
                                                               simulated_gpu::stack_bytes, simulated_gpu::lane_main);
         }
@@ -401,7 +425,7 @@ void machine::run_grid(const std::function<void()>& thread_function) {
         simulated_gpu::current = nullptr;
     };
     std::vector<std::thread> threads;
-    for (unsigned i = 0; i < size_.worker_blocks * size_.warps; ++i) threads.emplace_back(run_warp, i, stacks_of(i));
+    for (unsigned i = 0; i < size_.worker_blocks * size_.warps; ++i) threads.emplace_back(run_warp, i);
     for (std::thread& thread : threads) thread.join();
 }
 

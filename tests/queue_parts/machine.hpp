@@ -51,16 +51,15 @@ public:
 
     /// In every lane of every warp; returns when all have ended. Shared memory begins as that of a worker block does.
     void run(const std::function<void()>& thread_function);
-    /// The same without a hand on shared memory: for what sets it up itself.
+    /// The same where shared memory is zero: for what sets it up itself. Any host thread, several at a time.
     void run_grid(const std::function<void()>& thread_function);
-    /// A block's shared memory, after a run.
-    queue::block_state& block(unsigned number);
-    queue::warp_state& warp(unsigned block_number, unsigned number);
-
     /// A piece for what a test puts into the arena by itself, before any run.
     queue::arena_index take(unsigned units);
 
 private:
+    static constexpr unsigned shared_for_kernels = 4096;
+    void run_blocks(const std::function<void()>& thread_function, const std::function<void(unsigned char*)>& set_up);
+
     struct memory;
     machine_size size_;
     std::unique_ptr<memory> memory_;

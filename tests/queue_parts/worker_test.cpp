@@ -1,0 +1,250 @@
+// All parts together: whole runs of the queue engine, on warps that are threads of the CPU. Kernels hand on what they
+// have computed as plain memory, so what the engine does not order is a data race.
+#include "machine.hpp"
+
+#include <dynpar/dynpar.hpp>
+
+#include <doctest/doctest.h>
+
+#include <thread>
+
+using namespace queue_parts;
+
+namespace {
+
+/// A run of the engine: what the host does for it, and its persistent grid. Under the engine's lock, as a graph's: else
+/// the last worker block's first thread sets words to zero that other threads of it may still find to be zero.
+template <class Kernel, class... Args>
+void run_engine(machine& m, const queue::engine_view& view, const dynpar::shape& shape, const Kernel& kernel,
+                const Args&... args) {
+    const auto payload = queue::make_payload(kernel, args...);
+    const queue::width_choice choice = queue::choose_width(shape, view.moldable_threads);
+    queue::first_grid first{};
+    first.shape = shape;
+    first.payload_size = queue::payload_bytes<Kernel, Args...>;
+    queue::put_descriptor(first.descriptor, shape, choice.threads, dynpar::grid_record::none);
+    queue::wide_task& task = first.descriptor.task;
+    task.size = queue::block_size(choice.threads, shape.shared_bytes);
+    task.last = static_cast<std::uint32_t>(shape.blocks.count());
+    task.info = choice.width | queue::info::owner | (task.last > 1 ? queue::info::one_of_several : 0u);
+    queue::engine_view locked = view;
+    locked.locked = true;
+    m.run_grid([&] { queue::persistent_grid<Kernel, Args...>(locked, first, payload); });
+}
+
+constexpr machine_size sizes[] = {{3, 1, 16, 1u << 14, true}, {2, 2, 16, 1u << 14, true}, {1, 3, 16, 1u << 14, false}};
+
+// ---- Joins
+
+struct add_up {
+    static constexpr const char* name = "add_up";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* values, unsigned node) const {
+        if (block.thread_rank() == 0) values[node] = 1 + values[2 * node + 1] + values[2 * node + 2];
+    }
+};
+struct joining_tree {
+    static constexpr const char* name = "joining_tree";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* values, unsigned node, unsigned levels, unsigned threads) const {
+        if (block.thread_rank() != 0) return;
+        if (levels == 0) {
+            values[node] = 1;
+            return;
+        }
+        for (unsigned i = 1; i <= 2; ++i) {
+            block.launch(*this, dynpar::shape(1, threads), values, 2 * node + i, levels - 1, threads);
+        }
+        block.then(add_up{}, dynpar::shape(1, 1), values, node);
+    }
+};
+
+TEST_CASE("a continuation sees what its grid's children have written, in a tree that all warps work at") {
+    for (const machine_size& size : sizes) {
+        for (const unsigned threads : {1u, 32u, size.warps * 32}) {
+            CAPTURE(size.worker_blocks);
+            CAPTURE(threads);
+            machine m(size);
+            const no_races sees;
+            const unsigned levels = threads == 1 ? 9 : 6;
+            std::vector<u64> values((2u << levels) - 1);
+            run_engine(m, m.view, dynpar::shape(1, threads), joining_tree{}, values.data(), 0u, levels, threads);
+            CHECK(values[0] == values.size());
+            CHECK(m.view.result->grids >= values.size());
+            CHECK(sees.hold());
+        }
+    }
+}
+
+// ---- Waits
+
+struct waiting_tree {
+    static constexpr const char* name = "waiting_tree";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* values, unsigned node, unsigned levels, unsigned threads) const {
+        const bool first = block.thread_rank() == 0;
+        if (levels == 0) {
+            if (first) values[node] = 1;
+            return;
+        }
+        if (first) {
+            for (unsigned i = 1; i <= 2; ++i) {
+                block.launch(*this, dynpar::shape(1, threads), values, 2 * node + i, levels - 1, threads);
+            }
+        }
+        if (block.wait() != dynpar::status::success) return;
+        if (first) values[node] = 1 + values[2 * node + 1] + values[2 * node + 2];
+    }
+};
+
+TEST_CASE("a block sees after wait() what its children have written, in a tree that all warps work at") {
+    for (const machine_size& size : sizes) {
+        for (const unsigned threads : {1u, 32u, size.warps * 32}) {
+            CAPTURE(size.worker_blocks);
+            CAPTURE(threads);
+            machine m(size);
+            const no_races sees;
+            const unsigned levels = threads == 1 ? 7 : 5;
+            std::vector<u64> values((2u << levels) - 1);
+            run_engine(m, m.view, dynpar::shape(1, threads), waiting_tree{}, values.data(), 0u, levels, threads);
+            CHECK(values[0] == values.size());
+            CHECK(sees.hold());
+        }
+    }
+}
+
+// ---- Grids of many blocks, one after another
+
+struct level {
+    static constexpr const char* name = "level";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* from, u64* to, unsigned left) const {
+        const unsigned blocks = block.num_blocks(), rank = block.block_rank();
+        if (block.thread_rank() != 0) return;
+        to[rank] = from[(rank + 1) % blocks] + from[(rank + blocks / 2) % blocks];
+        if (left != 0 && rank == 0) {
+            block.then(*this, dynpar::shape(blocks, block.num_threads()), to, from, left - 1);
+        }
+    }
+};
+
+TEST_CASE("a grid of many blocks sees what all blocks of the one before it have written") {
+    for (const machine_size& size : sizes) {
+        for (const unsigned threads : {1u, 32u, size.warps * 32}) {
+            CAPTURE(size.worker_blocks);
+            CAPTURE(threads);
+            machine m(size);
+            const no_races sees;
+            constexpr unsigned grids = 8;
+            const unsigned blocks = threads == 1 ? 300 : 50;
+            std::vector<u64> a(blocks, 1), b(blocks);
+            run_engine(m, m.view, dynpar::shape(blocks, threads), level{}, a.data(), b.data(), grids - 1);
+            for (const u64 value : a) CHECK(value == 1u << grids);
+            CHECK(sees.hold());
+        }
+    }
+}
+
+// ---- Streams
+
+struct append {
+    static constexpr const char* name = "append";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* list, unsigned number) const {
+        if (block.thread_rank() == 0) list[++list[0]] = number;
+    }
+};
+struct give_in_order {
+    static constexpr const char* name = "give_in_order";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* lists, unsigned each) const {
+        if (block.thread_rank() != 0) return;
+        auto stream = block.make_stream();
+        unsigned* const list = lists + block.block_rank() * (each + 1);
+        for (unsigned i = 0; i < each; ++i) {
+            block.launch(stream, append{}, dynpar::shape(1, i % 2 == 0 ? 1 : 32), list, i);
+        }
+    }
+};
+
+TEST_CASE("a grid of a stream sees what the one before it has written") {
+    for (const machine_size& size : sizes) {
+        CAPTURE(size.worker_blocks);
+        machine m(size);
+        const no_races sees;
+        constexpr unsigned blocks = 6, each = 12;
+        std::vector<unsigned> lists(blocks * (each + 1));
+        run_engine(m, m.view, dynpar::shape(blocks, 32), give_in_order{}, lists.data(), each);
+        for (unsigned b = 0; b < blocks; ++b) {
+            CHECK(lists[b * (each + 1)] == each);
+            for (unsigned i = 0; i < each; ++i) CHECK(lists[b * (each + 1) + 1 + i] == i);
+        }
+        CHECK(sees.hold());
+    }
+}
+
+// ---- One run after another
+
+struct note_run {
+    static constexpr const char* name = "note_run";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* runs, u64* sum) const {
+        if (block.block_rank() != 0 || block.thread_rank() != 0) return;
+        runs[0] += 1;
+        sum[0] += runs[0];
+        block.launch(append{}, dynpar::shape(1, 1), reinterpret_cast<unsigned*>(runs + 1), 1u);
+        runs[1] = 0;
+    }
+};
+
+TEST_CASE("replays of runs of one engine follow each other, and the host finds the result of each when it is there") {
+    machine m({2, 2, 16, 1u << 14, true});
+    const no_races sees;
+    constexpr unsigned replays = 12;
+    u64 runs[4] = {}, sum = 0;
+    counter<unsigned> wrong;
+    const auto replay = [&] {
+        for (unsigned i = 0; i < replays; ++i) {
+            queue::run_result result{};
+            queue::engine_view view = m.view;
+            view.result = &result;
+            view.replayed = true;
+            std::thread host([&] {
+                while (__atomic_load_n(&result.finished, __ATOMIC_ACQUIRE) == 0) std::this_thread::yield();
+                if (result.grids != 8 || result.stopped != queue::not_stopped) wrong.add();
+            });
+            m.run_grid([&] {
+                if (blockIdx.x == 0 && threadIdx.x == 0) queue::enter_engine(view.control, 100u);
+            });
+            run_engine(m, view, dynpar::shape(7, 32), note_run{}, static_cast<u64*>(runs), &sum);
+            host.join();
+        }
+    };
+    std::thread one(replay), other(replay);
+    one.join();
+    other.join();
+    CHECK(runs[0] == 2 * replays);
+    CHECK(sum == replays * (2 * replays + 1));
+    CHECK(m.control().lock == 0);
+    CHECK(sees.hold());
+}
+
+struct launch_for_ever {
+    static constexpr const char* name = "launch_for_ever";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned depth) const {
+        for (unsigned i = 0; i < 3; ++i) block.launch(*this, dynpar::shape(2, 32), depth + 1);
+    }
+};
+
+TEST_CASE("a run without memory ends, and the next one finds the engine as it was") {
+    machine m({2, 2, 16, 1500});
+    const no_races sees;
+    run_engine(m, m.view, dynpar::shape(2, 32), launch_for_ever{}, 0u);
+    std::vector<u64> values(63);
+    run_engine(m, m.view, dynpar::shape(1, 1), joining_tree{}, values.data(), 0u, 5u, 1u);
+    CHECK(m.view.result->stopped == queue::not_stopped);
+    CHECK(values[0] == 63);
+    CHECK(sees.hold());
+}
+}  // namespace
