@@ -18,7 +18,8 @@ endfunction()
 # ---- Boost.Context: the host engine's fibers. Static, so that programs do not need Boost where they run.
 if(NOT TARGET Boost::context)
     set(Boost_USE_STATIC_LIBS ON)
-    find_package(Boost 1.74 QUIET COMPONENTS context)
+    # By its own package file, which Boost has since 1.70: CMake's module FindBoost is being removed (policy CMP0167).
+    find_package(Boost 1.74 QUIET CONFIG COMPONENTS context)
 endif()
 if(TARGET Boost::context)
     dynpar_report_dependency("Boost.Context" OFF)

@@ -3,7 +3,7 @@
 # Included before CUDA is enabled: CMake takes the architectures from CMAKE_CUDA_ARCHITECTURES at that moment.
 include(CheckLanguage)
 
-set(DYNPAR_CUDA AUTO CACHE STRING "Build with CUDA: AUTO (where there is nvcc), ON or OFF")
+set(DYNPAR_CUDA AUTO CACHE STRING "Build with CUDA: AUTO (where there is nvcc; in another project, if that has enabled CUDA), ON or OFF")
 set_property(CACHE DYNPAR_CUDA PROPERTY STRINGS AUTO ON OFF)
 option(DYNPAR_CDP1 "Use CUDA's first device runtime, in which a kernel can wait for its children (compute capability 7.5 to 8.9)" OFF)
 
@@ -14,6 +14,8 @@ if(DYNPAR_CDP1 AND DYNPAR_CUDA STREQUAL "OFF")
     message(FATAL_ERROR "dynpar: DYNPAR_CDP1 chooses between CUDA's device runtimes; it cannot be used with DYNPAR_CUDA=OFF.")
 endif()
 
+get_property(dynpar_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+
 set(DYNPAR_WITH_CUDA OFF)
 if(DYNPAR_SANITIZE AND NOT DYNPAR_CUDA STREQUAL "OFF")
     if(DYNPAR_CUDA STREQUAL "ON")
@@ -23,6 +25,9 @@ if(DYNPAR_SANITIZE AND NOT DYNPAR_CUDA STREQUAL "OFF")
     message(STATUS "dynpar: host engine only, because DYNPAR_SANITIZE instruments host code only")
 elseif(DYNPAR_CUDA STREQUAL "OFF")
     message(STATUS "dynpar: host engine only, because DYNPAR_CUDA=OFF")
+elseif(DYNPAR_CUDA STREQUAL "AUTO" AND NOT PROJECT_IS_TOP_LEVEL AND NOT "CUDA" IN_LIST dynpar_languages AND NOT DYNPAR_CDP1)
+    message(STATUS "dynpar: host engine only, because the project that adds dynpar has not enabled CUDA "
+                   "(enable_language(CUDA) before add_subdirectory, or DYNPAR_CUDA=ON)")
 else()
     if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
         # check_language looks on the PATH alone; the toolkit's installer puts nvcc elsewhere.
