@@ -1,10 +1,12 @@
 #include "command_line.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <functional>
 #include <iostream>
@@ -19,6 +21,7 @@
 #include <dynpar/recommendation.hpp>
 #include <dynpar/trace.hpp>
 #include <dynpar/trace_file.hpp>
+#include <dynpar/version.hpp>
 #include <dynpar/version.hpp>
 
 #if defined(DYNPAR_WITH_CUDA)
@@ -58,6 +61,40 @@ std::string joined(const std::vector<std::string>& words) {
     for (std::size_t i = 0; i < words.size(); ++i)
         list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
     return list;
+}
+
+// An argument as a shell takes it.
+std::string quoted(const std::string& argument) {
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+    if (!argument.empty() && argument.find_first_not_of(plain) == std::string::npos) return argument;
+    std::string result = "'";
+    for (const char c : argument) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return result + "'";
+}
+
+// "2025-01-31T12:00:00Z"
+std::string now() {
+    const std::time_t seconds = std::time(nullptr);
+    std::tm parts{};
+    std::array<char, 32> text{};
+    gmtime_r(&seconds, &parts);
+    return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+// The settings that are not as by default, as the configuration prints them: each with where it comes from.
+std::string settings_given(const dynpar::config& config) {
+    std::istringstream lines(config.print());
+    std::string result;
+    std::string section;
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.empty() && line.front() == '[') section = line.substr(1, line.find(']') - 1) + ".";
+        if (line.find(" = ") == line.npos || line.find("# ") == line.npos || line.find("# default") != line.npos)
+            continue;
+        const std::size_t comment = line.find("# ");
+        const std::string value = line.substr(0, line.find_last_not_of(' ', comment - 1) + 1);
+        result += (result.empty() ? "" : "\n") + section + value + " (" + line.substr(comment + 2) + ")";
+    }
+    return result;
 }
 
 // Breaks the lines of an option's description, which CLI11 then indents.
@@ -154,6 +191,7 @@ struct command_line::state {
     std::ostream& err;
     std::string config_file;
     bool print_config = false;
+    std::string command;  // as it was given
     bool tree = false;
     bool recommend = false;
     std::string trace_file;
@@ -248,6 +286,7 @@ void command_line::add_flag(const std::string& name, bool& variable, const std::
 
 std::optional<int> command_line::parse(int argc, const char* const* argv) {
     state& my = *state_;
+    for (int i = 0; i < argc; ++i) my.command += (i == 0 ? "" : " ") + quoted(argv[i]);
     try {
         // CLI11 would take --tree=3 for yes, and --tree=false for no.
         for (int i = 1; i < argc; ++i) {
@@ -321,7 +360,7 @@ dynpar::engine_choice command_line::choose_engine(const dynpar::built_engines& b
                           state_->config.origin("engine"));
 }
 
-void command_line::observe(const dynpar::report& report) const {
+void command_line::observe(dynpar::report& report) const {
     state& my = *state_;
     ++my.runs;
     my.engine = report.engine;
@@ -336,6 +375,9 @@ void command_line::observe(const dynpar::report& report) const {
     }
     if (my.trace_file.empty() || my.runs > most_trace_files) return;
     const std::string file = numbered(my.trace_file, my.runs);
+    report.trace.about = {{"command", my.command}, {"date", now()}, {"version", "dynpar " DYNPAR_VERSION_STRING}};
+    if (const std::string given = settings_given(my.config); !given.empty())
+        report.trace.about.emplace_back("settings", given);
     try {
         dynpar::write_trace(file, report.trace);
     } catch (const dynpar::trace_file_error& e) {

@@ -87,8 +87,9 @@ public:
 
     /// Every run of an engine comes here (with_engine sees to it): with --trace it is written to a file, with
     /// --recommend its needs are noted, with --tree its tree is kept. A trace that cannot be written is said, and the
-    /// sample goes on: its results are no worse for it.
-    void observe(const dynpar::report& report) const;
+    /// sample goes on: its results are no worse for it. A trace that is written says with what command, when, and with
+    /// what settings it came about (`trace::about`).
+    void observe(dynpar::report& report) const;
 
     /// With --tree: prints the run's nesting tree. Else nothing. Trees that a sample does not print come at its end.
     /// Throws `output_error`.

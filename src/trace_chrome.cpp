@@ -95,13 +95,13 @@ void write_chrome_trace(std::ostream& out, const trace& t) {
     constexpr int process = 1;
     const tracks placed(t);
     // Written event by event: a trace of a million grids need not be in memory twice.
-    out << "{\"displayTimeUnit\":\"ns\",\"otherData\":"
-        << text_of({{"engine", t.engine},
-                    {"device", t.device},
-                    {"grids", t.grids.size()},
-                    {"missing grids", t.missing},
-                    {"clock error in ns", t.clock_error}})
-        << ",\"traceEvents\":[\n";
+    json other = {{"engine", t.engine},
+                  {"device", t.device},
+                  {"grids", t.grids.size()},
+                  {"missing grids", t.missing},
+                  {"clock error in ns", t.clock_error}};
+    for (const auto& [name, text] : t.about) other.emplace(name, text);
+    out << "{\"displayTimeUnit\":\"ns\",\"otherData\":" << text_of(other) << ",\"traceEvents\":[\n";
     bool first = true;
     const auto event = [&](const json& e) {
         out << (first ? "" : ",\n") << text_of(e);

@@ -84,8 +84,10 @@ void save_trace(std::ostream& out, const trace& t) {
     out << "{\n\"format\": \"" << format_name << "\",\n\"version\": " << format_version
         << ",\n\"engine\": " << text_of(t.engine) << ",\n\"device\": " << text_of(t.device)
         << ",\n\"nanoseconds\": " << t.nanoseconds << ",\n\"clock_error\": " << t.clock_error
-        << ",\n\"missing\": " << t.missing << ",\n\"kernels\": " << text_of(kernels)
-        << ",\n\"shapes\": " << text_of(shapes) << ",\n\"columns\": " << text_of(columns) << ",\n\"grids\": [\n";
+        << ",\n\"missing\": " << t.missing;
+    if (!t.about.empty()) out << ",\n\"about\": " << text_of(t.about);  // later than version 1, which readers skip
+    out << ",\n\"kernels\": " << text_of(kernels) << ",\n\"shapes\": " << text_of(shapes)
+        << ",\n\"columns\": " << text_of(columns) << ",\n\"grids\": [\n";
     for (std::size_t i = 0; i < t.grids.size(); ++i) {
         const grid_record& g = t.grids[i];
         out << text_of({or_null(g.parent), or_null(g.continues), or_null(g.stream), numbers[i].first, numbers[i].second,
@@ -119,6 +121,13 @@ public:
         t.nanoseconds = number(document_, "nanoseconds", UINT64_MAX);
         t.clock_error = number(document_, "clock_error", UINT64_MAX);
         t.missing = number(document_, "missing", UINT64_MAX);
+        if (document_.contains("about")) {
+            for (const json& said : list(document_, "about")) {
+                if (!said.is_array() || said.size() != 2 || !said[0].is_string() || !said[1].is_string())
+                    fail("about: holds what is no name with a text");
+                t.about.emplace_back(said[0], said[1]);
+            }
+        }
         const engine_kind engine = parse_engine_kind(t.engine).value_or(engine_kind::automatic);
 
         std::vector<std::string> kernels;

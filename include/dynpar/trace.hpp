@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine_kind.hpp"
@@ -50,6 +51,9 @@ struct trace {
     std::string device;             ///< the GPU's name, or "CPU"
     std::uint64_t nanoseconds = 0;  ///< how long the run took, by the host's clock
     std::uint64_t clock_error = 0;  ///< how far device times may be off against host times, in nanoseconds
+    /// What the program says of the run, each by a name, in its own order: "command", "date", "version", "options", ...
+    /// No engine writes here. Saved traces keep it, and the page shows it.
+    std::vector<std::pair<std::string, std::string>> about;
 };
 
 /// Writes the nesting tree, one line for each group of siblings that are alike all the way down:

@@ -18,6 +18,9 @@ SHAPES = [[8, 1, 1, 32, 1, 1, 0, 0], [1, 1, 1, 32, 1, 1, 0, 0], [2, 1, 1, 64, 1,
 LOST = "pending_launches_exceeded"
 
 
+ABOUT = [["command", "sum --elements 7 '<b>'"], ["version", "dynpar 1.2.3"], ["options", "a = 1\nb = 2"]]
+
+
 def known_grids():
     """A root; 8 children on 4 multiprocessors, of which each launches 2; every third of those is lost; a continuation."""
     grids = [[None, None, None, 0, 0, 0, "success", 0, 0, 1000, 9000]]
@@ -378,6 +381,18 @@ def case_dark(page, _):
     expect("controls without a name", unnamed, [])
 
 
+def case_about(page, _):
+    """What the program has said of the run, with a key as well as with the pointer."""
+    expect("it is folded away", page.value("about.hidden"), True)
+    page.value("document.getElementById('about-button').focus()")
+    page.press("Enter")
+    expect("it can be seen", page.value("about.getBoundingClientRect().height > 30"), True)
+    said = page.value("Array.from(about.querySelectorAll('dt')).map((d) => [d.textContent, d.nextElementSibling.textContent])")
+    expect("what it says", said, ABOUT)
+    page.click("#about-button")
+    expect("it is folded away again", page.value("about.hidden"), True)
+
+
 def case_million(page, grids):
     """A million grids: it opens, and answers, in seconds (of a machine that may be busy with other tests)."""
     if page.seconds_to_open > 30:
@@ -403,7 +418,7 @@ def main():
     grids = a_million_grids() if case == "million" else known_grids()
     os.makedirs(folder, exist_ok=True)
     saved, file = os.path.join(folder, f"{case}.dynpar.json"), os.path.join(folder, f"{case}.html")
-    save(saved, grids)
+    save(saved, grids, **({"about": ABOUT} if case == "about" else {}))
     subprocess.run([tool, "convert", saved, file], check=True)
     try:
         with chromium.Page(browser, file) as page:

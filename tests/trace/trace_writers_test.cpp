@@ -161,8 +161,10 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 }  // namespace
 
 TEST_CASE("saved trace: what is read back is what was written") {
-    const trace before = small_trace();
+    trace before = small_trace();
+    before.about = {{"command", "sum --elements 7"}, {"a \"name\"", "two\nlines"}};
     const trace after = read(saved(before));
+    CHECK(after.about == before.about);
     CHECK(after.engine == before.engine);
     CHECK(after.device == before.device);
     CHECK(after.nanoseconds == before.nanoseconds);
@@ -207,6 +209,8 @@ TEST_CASE("saved trace: a file that is none, or contradicts itself, is refused i
           "t.dynpar.json: version: \"1\" is out of range");
     CHECK(error_of(replaced(good, "\"missing\": 2", "\"missing\": 1e999")) ==
           "t.dynpar.json: holds a number that is out of every range; give a file written with the ending .dynpar.json");
+    CHECK(error_of(replaced(good, "\"kernels\": [", "\"about\": [[\"command\", 7]], \"kernels\": [")) ==
+          "t.dynpar.json: about: holds what is no name with a text");
     CHECK(error_of(replaced(good, "\"missing\": 2,", "")) == "t.dynpar.json: missing: is missing");
     CHECK(error_of(replaced(good, "[0,null,null,1,0,1,", "[1,null,null,1,0,1,")) ==
           "t.dynpar.json: grid 1: parent: 1 is out of range");
