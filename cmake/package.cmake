@@ -1,4 +1,4 @@
-# Installs dynpar as a CMake package. What uses it is in tests/install.
+# Installs dynpar as a CMake package, and for pkg-config. What uses it is in tests/install.
 include(CMakePackageConfigHelpers)
 
 option(DYNPAR_INSTALL "Make install rules" ${PROJECT_IS_TOP_LEVEL})
@@ -37,3 +37,37 @@ install(FILES
     ${PROJECT_BINARY_DIR}/dynparConfigVersion.cmake
     cmake/dynpar_enable_device_launch.cmake
     DESTINATION ${DYNPAR_PACKAGE_DIR})
+
+# ---- pkg-config. The paths are relative to the file: the package can be moved, and names no folder of the machine that built it.
+function(dynpar_install_pkg_config pc_name pc_description)
+    cmake_parse_arguments(PARSE_ARGV 2 pc "" "REQUIRES;CFLAGS;LIBS" "")
+    set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+    if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+        cmake_path(SET folder NORMALIZE "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+        string(REGEX REPLACE "[^/]+" ".." up "${folder}")
+        set(pc_prefix "\${pcfiledir}/${up}")
+    endif()
+    foreach(folder includedir libdir)
+        string(TOUPPER CMAKE_INSTALL_${folder} given)
+        set(pc_${folder} "\${prefix}/${${given}}")
+        if(IS_ABSOLUTE "${${given}}")
+            set(pc_${folder} "${${given}}")
+        endif()
+    endforeach()
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/pkg_config.pc.in ${PROJECT_BINARY_DIR}/pkgconfig/${pc_name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/pkgconfig/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+dynpar_install_pkg_config(dynpar-core "Recursion and nested parallelism on GPUs and CPUs: headers and the host engine" LIBS "-lboost_context")
+# -lpthread and not -pthread, which nvcc does not know.
+dynpar_install_pkg_config(dynpar-config "Configuration and log of dynpar"
+    REQUIRES dynpar-core LIBS "-L\${libdir} -ldynpar_config -lpthread")
+dynpar_install_pkg_config(dynpar-trace "Traces of dynpar: written, read, compared" REQUIRES dynpar-core LIBS "-L\${libdir} -ldynpar_trace")
+if(DYNPAR_WITH_CUDA)
+    get_target_property(dynpar_definitions dynpar_dynpar INTERFACE_COMPILE_DEFINITIONS)
+    list(TRANSFORM dynpar_definitions PREPEND " -D")
+    list(JOIN dynpar_definitions "" dynpar_definitions)
+    # Flags for nvcc, which then also makes the device link.
+    dynpar_install_pkg_config(dynpar "The device runtime engine and the launch helpers of dynpar, for programs that nvcc compiles and links"
+        REQUIRES "dynpar-core dynpar-config" CFLAGS " -rdc=true${dynpar_definitions}" LIBS "-L\${libdir} -ldynpar -lcudadevrt -ldl")
+endif()
