@@ -28,9 +28,10 @@ function showDetails(i) {
   const add = (text, className) => details.append(element("span", className || "", text));
   const [head, ...rest] = describe(i).split("\n");
   details.append(element("b", "", head + " "), " ");
-  for (const text of rest) add(text.replace(/ +/g, " "), text.startsWith("LOST") ? "lost" : "");
   if (above(i) >= 0) details.append(button("link", trace.continues[i] >= 0 ? "go to what it continues" : "go to its parent", () => choose(above(i))));
   if (first[i] >= 0) details.append(button("link", "go to its first child", () => choose(first[i])));
+  details.append(" ");
+  for (const text of rest) add(text.replace(/ +/g, " "), text.startsWith("LOST") ? "lost" : "");
 }
 parts.push({ chosen: showDetails });
 showDetails(-1);
