@@ -70,11 +70,18 @@ const kernelColumns = [
   kernelColumns.push({ name: what + " " + which, value: (r) => r[what][i], show: time })));
 kernelColumns.push({ name: "total duration", value: (r) => r.duration[3], show: time });
 const kernelOrder = { by: null, up: true };
+const kernelsAtOnce = 500;  // a recursion has a row for each of its depths
+let kernelsShown = kernelsAtOnce;
 let kernelRows = [];
+const isEntryOf = (entry, i) => i >= 0 && entry.kernel === trace.kernels[trace.kernel[i]] && entry.depth === trace.depth[i];
 function fillKernels() {
-  const list = trace.table.slice();
+  let list = trace.table.slice();
   if (kernelOrder.by) list.sort((a, b) => (kernelOrder.up ? d3.ascending : d3.descending)(kernelOrder.by.value(a), kernelOrder.by.value(b)));
-  const body = byId("table").tBodies[0];
+  const body = byId("table").tBodies[0], own = list.findIndex((entry) => isEntryOf(entry, chosen.grid));
+  byId("more-kernels").hidden = list.length <= kernelsShown;
+  byId("more-kernels").textContent = whole(list.length - kernelsShown) + " more";
+  // The chosen grid's row is there, wherever it would be.
+  list = (own >= kernelsShown ? [list[own]] : []).concat(list.slice(0, kernelsShown));
   body.replaceChildren();
   kernelRows = list.map((entry) => {
     const row = addRow(body, kernelColumns.map((c) => [(c.show || String)(c.value(entry)), c.text, c.name === "lost" && entry.lost > 0 ? "lost" : ""]),
@@ -87,7 +94,7 @@ function fillKernels() {
 function markKernels() {
   const i = chosen.grid;
   for (const { entry, row } of kernelRows) {
-    const isChosen = i >= 0 && entry.kernel === trace.kernels[trace.kernel[i]] && entry.depth === trace.depth[i];
+    const isChosen = isEntryOf(entry, i);
     row.classList.toggle("chosen", isChosen);
     row.classList.toggle("unmatched", chosen.matches !== null && !matchingKernels.has(entry.kernel + "\n" + entry.depth));
     if (isChosen && tableShown("kernels")) scrollToRow(row);
@@ -149,11 +156,12 @@ function markGrids(origin) {
     if (isChosen && origin !== "grids") scrollToRow(row);
   }
 }
+byId("more-kernels").addEventListener("click", () => { kernelsShown += kernelsAtOnce; fillKernels(); });
 byId("more-grids").addEventListener("click", () => { gridsShown += gridsAtOnce; fillGrids(); });
 
 parts.push({
   chosen(i, origin) {
-    markKernels();
+    if (i >= 0 && !kernelRows.some(({ entry }) => isEntryOf(entry, i))) fillKernels(); else markKernels();
     if (!tableShown("grids")) return;
     if (i >= 0 && !byId("grids").querySelector("tr[data-grid='" + i + "']")) fillGrids(); else markGrids(origin);
   },

@@ -217,7 +217,7 @@ function draw() {
     if (y - named < 12 && !band.lost || y < -6 || y > height + 6) continue;
     named = y;
     context.fillStyle = band.lost ? colours.lost : colours.quiet;
-    context.fillText(band.name + (band.shared ? " \u2026" : ""), nameWidth - 6, y);
+    context.fillText(band.name + (band.shared ? " \u2026" : ""), nameWidth - 6, y, nameWidth - 8);
   }
   context.textAlign = "left";
   drawGraph();

@@ -146,6 +146,11 @@ def case_linked(page, grids):
 def case_lost(page, grids):
     """A lost launch is found, in every part."""
     lost = [i for i, grid in enumerate(grids) if grid[6] == LOST]
+    # Each is three pixels wide, in the topmost row; from a copy, see case_dark.
+    red = page.value("(() => { const c = document.createElement('canvas'); c.width = timeline.width; c.height = 1; const k = c.getContext('2d'); "
+                     "k.drawImage(timeline, 0, 6, c.width, 1, 0, 0, c.width, 1); const p = k.getImageData(0, 0, c.width, 1).data; "
+                     "let n = 0; for (let x = 74; x < c.width; ++x) if (p[4 * x] > p[4 * x + 2] + 80) ++n; return n; })()")
+    expect(f"pixels of lost launches: {red}", 2 * len(lost) <= red <= 4 * len(lost), True)
     expect("how many are lost", page.value("Number(document.getElementById('count-lost').textContent)"), len(lost))
     for wanted in lost + lost[:1]:
         page.press("l")
@@ -393,6 +398,30 @@ def case_about(page, _):
     expect("it is folded away again", page.value("about.hidden"), True)
 
 
+def a_deep_recursion():
+    """Twenty thousand grids, each of which has launched the next."""
+    grids = [[None, None, None, 0, 0, 0, "success", 0, 0, 1000, 9000]]
+    for k in range(20000):
+        grids.append([k, None, None, 1, 1, k + 1, "success", k % 132, 1000 + 10 * k, 9000 + 1000 * k, 9900 + 1000 * k])
+    return grids
+
+
+def case_deep(page, grids):
+    """However deep a grid is, it is found in every part."""
+    if page.seconds_to_open > 20:
+        sys.exit(f"check_page_use: it took {page.seconds_to_open:.1f} s to open")
+    page.press("p")
+    chosen_everywhere(page, len(grids) - 1, "child", len(grids) - 1)
+    page.press("ArrowUp")
+    chosen_everywhere(page, len(grids) - 2, "child", len(grids) - 2)
+    for _ in range(30):
+        page.press("ArrowUp")
+    chosen_everywhere(page, len(grids) - 32, "child", len(grids) - 32)
+    page.press("Escape")
+    page.press("n")
+    chosen_everywhere(page, 0, "root", 0)
+
+
 def case_million(page, grids):
     """A million grids: it opens, and answers, in seconds (of a machine that may be busy with other tests)."""
     if page.seconds_to_open > 30:
@@ -415,7 +444,7 @@ def case_million(page, grids):
 
 def main():
     browser, tool, folder, case = sys.argv[1:]
-    grids = a_million_grids() if case == "million" else known_grids()
+    grids = {"million": a_million_grids, "deep": a_deep_recursion}.get(case, known_grids)()
     os.makedirs(folder, exist_ok=True)
     saved, file = os.path.join(folder, f"{case}.dynpar.json"), os.path.join(folder, f"{case}.html")
     save(saved, grids, **({"about": ABOUT} if case == "about" else {}))
