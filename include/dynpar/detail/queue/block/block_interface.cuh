@@ -35,7 +35,10 @@
 // memory is the derived types' own, but for publish_grid(), which also counts the child on the block's node.
 #pragma once
 
+#include <type_traits>
+
 #include "../../../block.hpp"
+#include "../../launch_check.hpp"
 #include "launch.cuh"
 #include "stream_handles.cuh"
 
@@ -186,6 +189,18 @@ public:
 #else
         return nowhere(kernel, s, args...);
 #endif
+    }
+
+    /// Without a shape, or with a buffer: a sentence of the compiler.
+    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0,
+              std::enable_if_t<!std::is_same_v<Kernel, queue_stream>, int> = 0>
+    DYNPAR_FUNCTION status launch(const Kernel&, const Shape&, const Args&...) {
+        return detail::explain_wrong_launch<status, Shape, Args...>();
+    }
+    /// Without a shape, or with a buffer: a sentence of the compiler.
+    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
+    DYNPAR_FUNCTION status then(const Kernel&, const Shape&, const Args&...) {
+        return detail::explain_wrong_launch<status, Shape, Args...>();
     }
 
     template <class T>
