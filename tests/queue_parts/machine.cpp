@@ -35,6 +35,54 @@ unsigned races() { return races_reported.load(std::memory_order_relaxed); }
 
 namespace simulated_gpu {
 
+/// Words of a worker block's shared memory that hold data, and not a signal, though they are stored and loaded as
+/// atomics: the chunk, but for the info word, which take_of_chunk() also looks at before it has claimed anything. A load
+/// of one must come after the store of what it finds, as if they were plain memory. So each store also writes a byte of
+/// its own, as plain memory, and each load reads that of the last store.
+class data_words {
+public:
+    static constexpr std::size_t begin = offsetof(queue_parts::queue::block_state, gang);
+    using gang = queue_parts::queue::gang_state;
+
+    void will_load(std::size_t offset) {
+        const int word = number_of(offset);
+        if (word < 0) return;
+        const unsigned stores = words_[word].stores.load(std::memory_order_relaxed);
+        if (stores < most) static_cast<void>(*static_cast<volatile char*>(&words_[word].bytes[stores]));
+    }
+    void will_store(std::size_t offset) {
+        const int word = number_of(offset);
+        if (word < 0) return;
+        const unsigned stores = words_[word].stores.load(std::memory_order_relaxed) + 1;
+        if (stores < most) words_[word].bytes[stores] = 1;
+    }
+    void has_stored(std::size_t offset) {
+        if (const int word = number_of(offset); word >= 0) words_[word].stores.fetch_add(1, std::memory_order_relaxed);
+    }
+
+private:
+    static constexpr unsigned most = 1u << 14;  // stores that are followed
+    static constexpr unsigned task_words = queue_parts::queue::task_words;
+
+    static int number_of(std::size_t offset) {
+        const std::size_t chunk = begin + offsetof(gang, chunk);
+        const std::size_t info = offsetof(queue_parts::queue::wide_task, info);
+        if (offset >= chunk && offset < chunk + sizeof(queue_parts::queue::wide_task)) {
+            return offset != chunk + info ? static_cast<int>((offset - chunk) / 4) : -1;
+        }
+        if (offset == begin + offsetof(gang, chunk_end)) return task_words;
+        if (offset == begin + offsetof(gang, chunk_is_counted)) return task_words + 1;
+        if (offset == begin + offsetof(gang, batch_of)) return task_words + 2;
+        return -1;
+    }
+
+    struct followed_word {
+        std::atomic<unsigned> stores{0};
+        char bytes[most] = {};
+    };
+    followed_word words_[task_words + 3];
+};
+
 constexpr std::size_t stack_bytes = std::size_t{256} << 10;
 
 /// Warps that come to a barrier.
@@ -45,6 +93,7 @@ struct block {
     std::atomic<unsigned> arrived{0};
     std::atomic<unsigned> barriers{0};
     std::atomic<unsigned> says[2] = {};
+    data_words data;
 
     void barrier() {
         const unsigned number = barriers.load(std::memory_order_relaxed);
@@ -141,6 +190,10 @@ unsigned draw(unsigned bound) {
     return static_cast<unsigned>((x >> 33) % bound);
 }
 
+std::size_t offset_of(const void* place) {
+    return static_cast<std::size_t>(static_cast<const unsigned char*>(place) - current->of_block->shared_memory);
+}
+
 }  // namespace
 
 bool is_shared(const void* place) {
@@ -149,7 +202,7 @@ bool is_shared(const void* place) {
     return byte >= b.shared_memory && byte < b.shared_memory + b.shared_bytes;
 }
 
-// ---- Fences
+// ---- Fences, and words that hold data
 
 #if defined(__SANITIZE_THREAD__)
 namespace {
@@ -179,6 +232,12 @@ QUEUE_PARTS_NOT_INSTRUMENTED warp::clocks& clocks_for(const void* place) {
 }
 }  // namespace
 
+void will_load(const void* place) {
+    if (is_shared(place)) current->of_block->data.will_load(offset_of(place));
+}
+void has_stored(const void* place) {
+    if (is_shared(place)) current->of_block->data.has_stored(offset_of(place));
+}
 QUEUE_PARTS_NOT_INSTRUMENTED void fence(scope among) {
     if (among == scope::device) fence_for(current->of_warp->device);
     fence_for(current->of_warp->shared);
@@ -192,6 +251,7 @@ QUEUE_PARTS_NOT_INSTRUMENTED void has_loaded(const void* place) {
     of.fresh = true;
 }
 QUEUE_PARTS_NOT_INSTRUMENTED void will_store(const void* place) {
+    if (is_shared(place)) current->of_block->data.will_store(offset_of(place));
     warp::clocks& of = clocks_for(place);
     if (!of.fenced) return;
     void* const me = __tsan_get_current_fiber();
@@ -201,8 +261,10 @@ QUEUE_PARTS_NOT_INSTRUMENTED void will_store(const void* place) {
 }
 #else
 void fence(scope) { std::atomic_thread_fence(std::memory_order_acq_rel); }
+void will_load(const void*) {}
 void has_loaded(const void*) {}
 void will_store(const void*) {}
+void has_stored(const void*) {}
 #endif
 
 // ---- Who goes on

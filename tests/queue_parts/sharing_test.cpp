@@ -416,9 +416,9 @@ void run_chunks(chain& c) {
 TEST_CASE("each block of a chunk is claimed once, and the last to return sees what all others have done") {
     machine m({2, 2});
     const no_races sees;
-    chain c(m, 60, 40, queue::info::on_warp);
+    chain c(m, 60, 25, queue::info::on_warp);
     m.run([&] { run_chunks(c); });
-    CHECK(c.number == 40);
+    CHECK(c.number == 25);
     CHECK(c.faults.get() == 0);
     CHECK(sees.hold());
 }

@@ -87,12 +87,16 @@ void sleep(unsigned nanoseconds);
 enum class scope : int { block, device };
 #if defined(SIMULATED_GPU_REAL_THREADS)
 void fence(scope among);
+void will_load(const void* place);
 void has_loaded(const void* place);
 void will_store(const void* place);
+void has_stored(const void* place);
 #else
 inline void fence(scope) {}
+inline void will_load(const void*) {}
 inline void has_loaded(const void*) {}
 inline void will_store(const void*) {}
+inline void has_stored(const void*) {}
 #endif
 
 void block_barrier();

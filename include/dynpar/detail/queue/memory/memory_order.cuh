@@ -166,6 +166,7 @@ __device__ inline unsigned long long compare_exchange_release(unsigned long long
 template <class T>
 [[gnu::always_inline]] __device__ inline T load_relaxed(const T& place) {
     simulated_gpu::may_switch();
+    simulated_gpu::will_load(&place);
     T value;
     __atomic_load(&place, &value, __ATOMIC_RELAXED);
     simulated_gpu::has_loaded(&place);
@@ -176,6 +177,7 @@ template <class T>
     simulated_gpu::may_switch();
     simulated_gpu::will_store(&place);
     __atomic_store(&place, &value, __ATOMIC_RELAXED);
+    simulated_gpu::has_stored(&place);
 }
 __device__ inline void load_four_words(const unsigned long long* place, unsigned long long (&words)[4]) {
     for (unsigned i = 0; i < 4; ++i) words[i] = load_relaxed(place[i]);
