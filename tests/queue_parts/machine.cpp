@@ -36,9 +36,9 @@ unsigned races() { return races_reported.load(std::memory_order_relaxed); }
 namespace simulated_gpu {
 
 /// Words of a worker block's shared memory that hold data, and not a signal, though they are stored and loaded as
-/// atomics: the chunk, but for the info word, which take_of_chunk() also looks at before it has claimed anything. A load
-/// of one must come after the store of what it finds, as if they were plain memory. So each store also writes a byte of
-/// its own, as plain memory, and each load reads that of the last store.
+/// atomics: the chunk, but for the info word, which take_of_chunk() also looks at before it has claimed anything. A
+/// load of one must come after the store of what it finds, as if they were plain memory. So each store also writes a
+/// byte of its own, as plain memory, and each load reads that of the last store.
 class data_words {
 public:
     static constexpr std::size_t begin = offsetof(queue_parts::queue::block_state, gang);
