@@ -35,6 +35,7 @@ function filter() {
   byId("match-count").textContent = none ? "" : whole(chosen.matchCount) + " of " + whole(count) + " match";
   byId("clear").disabled = none;
   byId("next").disabled = byId("previous").disabled = chosen.matchCount === 0;
+  fields.text.dataset.filtered = fields.text.value;  // for tests: typing is filtered a moment later
   tell("filtered");
 }
 function clearFilter() {

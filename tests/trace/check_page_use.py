@@ -170,6 +170,7 @@ def case_search(page, grids):
     """What matches is counted, kept in colour, and can be gone through."""
     def matching(test):
         numbers = [i for i, grid in enumerate(grids) if test(grid)]
+        page.wait("(() => { const e = document.getElementById('search-text'); return e.dataset.filtered === e.value; })()")
         page.wait(f"document.getElementById('match-count').textContent === '{len(numbers)} of {len(grids)} match'")
         page.settle()
         page.value("canvas = document.getElementById('timeline'), canvas.focus()")
