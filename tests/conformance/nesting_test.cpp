@@ -85,9 +85,9 @@ struct counts_second {
     }
 };
 
-/// One thread has something else to do first, for microseconds: on a GPU the threads of its warp run apart then. Not
-/// inlined, and called by the number of a step that nvcc does not know: or it brings them together again before they
-/// launch.
+/// One thread has something else to do first, for microseconds: on a GPU the threads of its warp may run apart then.
+/// Whether they do is up to the compiler; the programs in tests/fuzz/found are ones in which they do, and which hang on
+/// CUDA's device runtime if the threads of a warp do not take turns.
 struct threads_apart {
     static constexpr const char* name = "threads_apart";
     static constexpr unsigned max_threads =

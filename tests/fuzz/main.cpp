@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -151,8 +152,8 @@ bool fails_alone(const arguments& a, const fuzz::program& p) {
         return false;
     }
     const std::string path = own_path();
-    char file[] = "/tmp/dynpar-program-XXXXXX";
-    const int descriptor = mkstemp(file);
+    std::string file = (std::filesystem::temp_directory_path() / "dynpar-program-XXXXXX").string();
+    const int descriptor = mkstemp(file.data());
     if (descriptor < 0 || path.empty()) return false;
     const std::string text = text_of(p);
     const bool written = write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size());
@@ -163,7 +164,7 @@ bool fails_alone(const arguments& a, const fuzz::program& p) {
         const int nowhere = open("/dev/null", O_WRONLY);
         dup2(nowhere, 1);
         dup2(nowhere, 2);
-        execl(path.c_str(), path.c_str(), "--program", file, "--no-shrink", "--mutant", a.mutant.c_str(),
+        execl(path.c_str(), path.c_str(), "--program", file.c_str(), "--no-shrink", "--mutant", a.mutant.c_str(),
               "--program-seconds", seconds.c_str(), "--repeat", runs_alone, static_cast<char*>(nullptr));
         _exit(2);
     }
@@ -181,7 +182,7 @@ bool fails_alone(const arguments& a, const fuzz::program& p) {
         }
         failed = !WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != 2);
     }
-    unlink(file);
+    unlink(file.c_str());
     return failed;
 }
 

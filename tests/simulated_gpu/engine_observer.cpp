@@ -65,7 +65,7 @@ void print_block(const unsigned char* shared_memory, unsigned) {
         std::fprintf(stderr, " %d/%u", word == 0 ? 0 : seen.left(), seen.width() >> queue::info::width_shift);
     }
     for (const auto* requests : {&control->warp_requests, &control->block_requests}) {
-        std::fprintf(stderr, ", ring: %llu tickets, %d hungry, %llu given", requests->posted, requests->open,
+        std::fprintf(stderr, ", requests: %llu posted, %d open, %llu donated", requests->posted, requests->open,
                      requests->donated);
     }
     std::fprintf(

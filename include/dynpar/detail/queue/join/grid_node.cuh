@@ -31,7 +31,7 @@ struct alignas(64) grid_node {
     static constexpr unsigned threads_shift = 27;
     static constexpr std::uint32_t threads_mask = 15u << threads_shift;
 };
-static_assert(sizeof(grid_node) == unit_bytes, "a record is one unit of the arena");
+static_assert(sizeof(grid_node) == unit_bytes, "a node is one unit of the arena");
 static_assert(offsetof(grid_node, counter) == 0, "see counter_of");
 
 /// Comes before scratch memory.
