@@ -53,6 +53,8 @@ class Page:
         self.call("Page.navigate", url=f"file://{os.path.abspath(file)}")
         self.wait("document.body && document.body.dataset.ready === 'yes'", 120)
         self.seconds_to_open = time.monotonic() - self.opened
+        # What is ready is not yet drawn: a test that looks at pixels at once may come before the first frame.
+        self.settle()
 
     def __enter__(self):
         return self
