@@ -26,6 +26,7 @@ public:
 
 /// One setting: a row of the table that file, environment, command line and help are read from.
 struct setting {
+    /// What the values of a setting are.
     enum class value_kind : unsigned char {
         choice,  ///< one word out of `choices`
         count,   ///< an integer from `least` to `most`

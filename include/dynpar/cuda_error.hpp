@@ -58,6 +58,7 @@ inline const char* advice(cudaError_t code) {
 /// "pipeline.cu:42: launch of child <<<1, 0>>>: cudaErrorInvalidConfiguration (9): invalid configuration; give ...".
 class cuda_error : public std::runtime_error {
 public:
+    /// `doing` says what was tried, `place` where that was written.
     cuda_error(cudaError_t code, std::string doing, source_place place)
         : std::runtime_error(describe(code, doing, place)), code_(code), doing_(std::move(doing)), place_(place) {}
 

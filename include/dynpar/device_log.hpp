@@ -16,7 +16,14 @@
 namespace dynpar {
 
 /// The device calls of launch.cuh, stream.cuh and event.cuh that can fail.
-enum class device_call : unsigned char { launch, tail_launch, make_stream, make_event, record_event, wait_event };
+enum class device_call : unsigned char {
+    launch,        ///< `device::launch`
+    tail_launch,   ///< `device::tail_launch`
+    make_stream,   ///< the constructor of `device::stream`
+    make_event,    ///< the constructor of `device::event`
+    record_event,  ///< `device::event::record`
+    wait_event,    ///< `device::stream::wait`, `device::stream_view::wait`
+};
 
 /// The name of a device call, as it reads in a message.
 constexpr const char* to_string(device_call call) {
@@ -50,6 +57,7 @@ std::string describe(const device_failure& failure, std::uint64_t pending_limit)
 /// launch that failed did not run.
 class device_launch_error : public std::runtime_error {
 public:
+    /// What `failures()` and the other members return.
     device_launch_error(std::vector<device_failure> failures, std::uint64_t lost_launches, std::uint64_t failed_calls,
                         std::uint64_t pending_limit);
 

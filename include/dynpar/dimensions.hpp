@@ -17,23 +17,28 @@ namespace dynpar {
 /// that does not fit an unsigned (negative, or 2^32 and more) becomes UINT_MAX, which no engine accepts: the launch is
 /// refused, and the size never wraps to one that looks right.
 struct dimensions {
-    unsigned x = 1;
-    unsigned y = 1;
-    unsigned z = 1;
+    unsigned x = 1;  ///< the fastest
+    unsigned y = 1;  ///< the next
+    unsigned z = 1;  ///< the slowest
 
+    /// 1, 1, 1.
     constexpr dimensions() = default;
 
     // A static_assert and not a constraint in the template's head: after a constrained conversion, nvcc's device
     // compiler gives __builtin_LINE() in a later default argument a wrong value, and DYNPAR_HERE would be wrong.
+
+    /// From one to three integers of any type. Not explicit: an integer is a size.
     template <class X, class Y = unsigned, class Z = unsigned>
-    DYNPAR_FUNCTION constexpr dimensions(X x_size, Y y_size = 1, Z z_size = 1)  // an integer is a size, so not explicit
+    DYNPAR_FUNCTION constexpr dimensions(X x_size, Y y_size = 1, Z z_size = 1)
         : x(to_unsigned(x_size)), y(to_unsigned(y_size)), z(to_unsigned(z_size)) {
         static_assert(std::is_integral_v<X> && std::is_integral_v<Y> && std::is_integral_v<Z>,
                       "dynpar: a size is an integer");
     }
 
 #if defined(__CUDACC__)
+    /// CUDA's type, where nvcc compiles.
     DYNPAR_FUNCTION constexpr dimensions(::dim3 d) : x(d.x), y(d.y), z(d.z) {}
+    /// Likewise.
     DYNPAR_FUNCTION constexpr operator ::dim3() const { return ::dim3(x, y, z); }
 #endif
 
@@ -45,9 +50,11 @@ struct dimensions {
         return dimensions(rank % x, rank / x % y, rank / x / y);
     }
 
+    /// Whether all three are the same.
     DYNPAR_FUNCTION friend constexpr bool operator==(dimensions a, dimensions b) {
         return a.x == b.x && a.y == b.y && a.z == b.z;
     }
+    /// Whether one of the three differs.
     DYNPAR_FUNCTION friend constexpr bool operator!=(dimensions a, dimensions b) { return !(a == b); }
 
 private:

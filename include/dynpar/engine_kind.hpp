@@ -9,7 +9,12 @@
 namespace dynpar {
 
 /// The engines, and `automatic`: the best that the program has and the machine can run.
-enum class engine_kind : unsigned char { automatic, host, cdp, queue };
+enum class engine_kind : unsigned char {
+    automatic,  ///< "auto": see `choose`
+    host,       ///< `host_engine`
+    cdp,        ///< `cdp_engine`
+    queue,      ///< `queue_engine`
+};
 
 /// The names of the engines as in `--engine queue`, in the order of `engine_kind`.
 inline constexpr const char* engine_names[] = {"auto", "host", "cdp", "queue"};
@@ -26,12 +31,14 @@ inline std::optional<engine_kind> parse_engine_kind(std::string_view name) {
 
 /// The engines that a program was built with. The host engine is always among them.
 struct built_engines {
-    bool cdp = false;
-    bool queue = false;
+    bool cdp = false;    ///< `cdp_engine`, see `DYNPAR_HAS_DEVICE_LAUNCH`
+    bool queue = false;  ///< `queue_engine`, see `DYNPAR_HAS_QUEUE_ENGINE`
 
+    /// Whether the program has that engine; `automatic` it always has.
     constexpr bool has(engine_kind kind) const {
         return kind == engine_kind::cdp ? cdp : kind == engine_kind::queue ? queue : true;
     }
+    /// Whether it has an engine that runs on a GPU.
     constexpr bool any_for_gpu() const { return cdp || queue; }
 };
 
@@ -42,16 +49,16 @@ inline std::string to_string(const built_engines& built) {
 
 /// What is known about the machine's GPU.
 struct gpu_state {
-    bool usable = false;
-    std::string name;  ///< if usable: "NVIDIA H200"
+    bool usable = false;  ///< whether there is one, with a driver that serves this program
+    std::string name;     ///< if usable: "NVIDIA H200"
     /// Otherwise the reason: "no CUDA device was found (cudaErrorNoDevice: no CUDA-capable device is detected)".
     std::string why_not;
 };
 
 /// An engine, and in one line why it was chosen: "queue engine on NVIDIA H200: there is a GPU".
 struct engine_choice {
-    engine_kind kind = engine_kind::host;
-    std::string why;
+    engine_kind kind = engine_kind::host;  ///< never `automatic`
+    std::string why;                       ///< one line, without a full stop
 };
 
 /// Chooses the engine. `automatic` is the queue engine if there is a GPU and the program has that engine, else the

@@ -14,10 +14,12 @@ namespace dynpar {
 /// A host event owned by another object; trivially copyable.
 class event_view {
 public:
-    constexpr event_view(cudaEvent_t handle) : handle_(handle) {}  // as for stream_view
+    /// CUDA's own handle. Not explicit, as for `stream_view`.
+    constexpr event_view(cudaEvent_t handle) : handle_(handle) {}
     event_view(int) = delete;
     event_view(std::nullptr_t) = delete;
 
+    /// CUDA's own handle.
     constexpr cudaEvent_t handle() const { return handle_; }
 
 private:
@@ -25,7 +27,10 @@ private:
 };
 
 /// Whether an event records the time. Waiting for an event that does not is cheaper.
-enum class event_timing : unsigned char { off, on };
+enum class event_timing : unsigned char {
+    off,  ///< no time
+    on,   ///< for `milliseconds_between`
+};
 
 /// Owns a host event on the device that was current when it was made. Move-only.
 class event {
@@ -39,7 +44,9 @@ public:
     }
 
     cudaEvent_t handle() const { return handle_.get(); }  ///< nullptr only after a move
+    /// For functions that do not own the event; valid as long as the owner.
     event_view view() const { return event_view(handle_.get()); }
+    /// The owner serves wherever a view is wanted.
     operator event_view() const { return view(); }
 
     /// Records the work that has been given to the stream so far. Throws `cuda_error`.
@@ -80,10 +87,12 @@ namespace device {
 /// An event of the calling block, owned by another object; trivially copyable.
 class event_view {
 public:
+    /// CUDA's own handle.
     __device__ constexpr explicit event_view(cudaEvent_t handle) : handle_(handle) {}
     event_view(int) = delete;
     event_view(std::nullptr_t) = delete;
 
+    /// CUDA's own handle.
     __device__ constexpr cudaEvent_t handle() const { return handle_; }
 
 private:
@@ -115,7 +124,9 @@ public:
 
     /// cudaSuccess if there is an event; else why not (cudaErrorInvalidResourceHandle after a move).
     __device__ cudaError_t error() const { return error_; }
+    /// For functions that do not own the event; valid as long as the owner.
     __device__ event_view view() const { return event_view(handle_); }
+    /// The owner serves wherever a view is wanted.
     __device__ operator event_view() const { return view(); }
 
     /// Records the work that has been given to the stream so far. A failure is also logged.

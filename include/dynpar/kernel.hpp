@@ -9,8 +9,8 @@ namespace dynpar {
 
 /// Text for device code, where neither std::string_view nor strlen works.
 struct text {
-    const char* begin;
-    unsigned length;
+    const char* begin;  ///< not ended by a zero
+    unsigned length;    ///< in bytes
 };
 
 namespace detail {

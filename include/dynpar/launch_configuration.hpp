@@ -17,6 +17,7 @@ struct launch_configuration {
     const char* kernel_name = nullptr;  ///< for error messages; nullptr: not named
     source_place place;                 ///< where the configuration was written
 
+    /// Blocks, threads of a block, and dynamic shared memory of a block in bytes. `written` is the caller's place.
     DYNPAR_FUNCTION constexpr launch_configuration(dimensions grid_size, dimensions block_size, unsigned shared = 0,
                                                    source_place written = DYNPAR_HERE)
         : grid(grid_size), block(block_size), shared_bytes(shared), place(written) {}

@@ -58,6 +58,7 @@ limits device_limits();
 /// Applies limits, and restores the earlier values on destruction. Needs `dynpar::dynpar`.
 class scoped_limits {
 public:
+    /// As `apply`, and throws as that does.
     explicit scoped_limits(const limits& wanted);
     ~scoped_limits();
     scoped_limits(const scoped_limits&) = delete;

@@ -38,9 +38,13 @@ inline std::optional<level> parse_level(std::string_view name) {
 /// only. Needs the target `dynpar::config`.
 void write(level l, std::string_view message);
 
+/// Writes at level debug.
 inline void debug(std::string_view message) { write(level::debug, message); }
+/// Writes at level info.
 inline void info(std::string_view message) { write(level::info, message); }
+/// Writes at level warn.
 inline void warn(std::string_view message) { write(level::warn, message); }
+/// Writes at level error.
 inline void error(std::string_view message) { write(level::error, message); }
 
 /// Sets the log's level; overrides DYNPAR_LOG.

@@ -14,9 +14,9 @@ namespace dynpar {
 
 /// One limit with the smallest value that would have been enough.
 struct recommended_limit {
-    std::string name;  ///< as in `limits`: "sync_depth"
-    std::size_t value = 0;
-    std::string note;  ///< a remark: "the GPU gives at least 32"
+    std::string name;       ///< as in `limits`: "sync_depth"
+    std::size_t value = 0;  ///< the smallest that would have been enough
+    std::string note;       ///< a remark: "the GPU gives at least 32"
 };
 
 /// The smallest limits that are enough for `needs` on that engine. With exactly these the same run works; with one less

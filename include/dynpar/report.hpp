@@ -118,6 +118,7 @@ inline void sort_failures(report& r) {
 /// Thrown by `run` when a call in a kernel failed, most often a launch that was lost. Do not trust the run's results.
 class launch_error : public std::runtime_error {
 public:
+    /// `what()` is `describe_failures(what_happened)`.
     explicit launch_error(dynpar::report what_happened)
         : std::runtime_error(describe_failures(what_happened)), report_(std::move(what_happened)) {}
 
@@ -132,6 +133,7 @@ private:
 /// `std::rethrow_if_nested`), a trap, assertion or bad address on a GPU.
 class kernel_fault : public std::runtime_error {
 public:
+    /// `cuda_error_code` is the `cudaError_t`, 0 if there is none.
     explicit kernel_fault(const std::string& message, int cuda_error_code = 0)
         : std::runtime_error(message), code_(cuda_error_code) {}
 

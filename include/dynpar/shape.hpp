@@ -11,7 +11,8 @@ namespace dynpar {
 /// States that a kernel is right with any number of threads (it loops with stride `num_threads()`), so the engine may
 /// choose the width of its blocks: at most this many threads.
 struct at_most {
-    unsigned threads;
+    unsigned threads;  ///< the most threads of a block
+    /// For `shape(blocks, at_most(256))`.
     DYNPAR_FUNCTION constexpr explicit at_most(unsigned most_threads) : threads(most_threads) {}
 };
 
@@ -25,16 +26,21 @@ struct shape {
     unsigned shared_bytes = 0;  ///< memory for `block.shared<T>(n)`, in bytes for each block
     bool moldable = false;      ///< the engine may give a block fewer threads (see `at_most`)
 
+    /// One block of one thread.
     constexpr shape() = default;
+    /// Blocks of exactly so many threads.
     DYNPAR_FUNCTION constexpr shape(dimensions grid, dimensions block, unsigned shared = 0)
         : blocks(grid), threads(block), shared_bytes(shared) {}
+    /// Blocks of as many threads as the engine chooses, for a moldable kernel.
     DYNPAR_FUNCTION constexpr shape(dimensions grid, at_most block, unsigned shared = 0)
         : blocks(grid), threads(block.threads), shared_bytes(shared), moldable(true) {}
 
+    /// Whether all members are the same.
     DYNPAR_FUNCTION friend constexpr bool operator==(const shape& a, const shape& b) {
         return a.blocks == b.blocks && a.threads == b.threads && a.shared_bytes == b.shared_bytes &&
                a.moldable == b.moldable;
     }
+    /// Whether a member differs.
     DYNPAR_FUNCTION friend constexpr bool operator!=(const shape& a, const shape& b) { return !(a == b); }
 };
 

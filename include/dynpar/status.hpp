@@ -10,7 +10,7 @@ namespace dynpar {
 /// Every value but `success` is also written to the run's report, so a status that the kernel ignores still reaches the
 /// host.
 enum class status : unsigned char {
-    success,
+    success,                    ///< the call did what it says
     invalid_configuration,      ///< no grid can have that shape: see `check(shape)`
     invalid_pointer,            ///< an argument points to memory of the launching thread or block
     sync_depth_exceeded,        ///< `wait()` nested deeper than `limits::sync_depth`
@@ -41,15 +41,15 @@ DYNPAR_FUNCTION constexpr const char* to_string(status s) {
 
 /// The calls of a block that can fail.
 enum class operation : unsigned char {
-    launch,
-    then,
-    wait,
-    shared,
-    scratch,
-    make_stream,
-    make_event,
-    record_event,
-    wait_event
+    launch,        ///< `Block::launch`
+    then,          ///< `Block::then`
+    wait,          ///< `Block::wait`
+    shared,        ///< `Block::shared`
+    scratch,       ///< `Block::scratch`
+    make_stream,   ///< `Block::make_stream`
+    make_event,    ///< `Block::make_event`
+    record_event,  ///< `record` of an event
+    wait_event     ///< `wait` of a stream
 };
 
 /// The name of a block's call, as written in code. Also callable on the device.

@@ -20,17 +20,22 @@ class event_view;
 /// A host stream owned by another object; trivially copyable. Made without an argument it is CUDA's default stream.
 class stream_view {
 public:
+    /// CUDA's default stream.
     constexpr stream_view() = default;
-    constexpr stream_view(cudaStream_t handle) : handle_(handle) {}  // not explicit: CUDA's own handle will do
+    /// CUDA's own handle. Not explicit: it serves wherever a view is wanted.
+    constexpr stream_view(cudaStream_t handle) : handle_(handle) {}
     stream_view(int) = delete;             ///< a literal 0 would silently be the default stream: write stream_view()
     stream_view(std::nullptr_t) = delete;  ///< likewise
 
+    /// CUDA's own handle.
     constexpr cudaStream_t handle() const { return handle_; }
 
     /// Work given to this stream from now on runs after the work that the event has recorded. Throws `cuda_error`.
     void wait(event_view recorded, source_place place = DYNPAR_HERE) const;
 
+    /// Whether both are the same stream.
     friend constexpr bool operator==(stream_view a, stream_view b) { return a.handle_ == b.handle_; }
+    /// Whether they are different streams.
     friend constexpr bool operator!=(stream_view a, stream_view b) { return !(a == b); }
 
 private:
@@ -49,8 +54,10 @@ public:
     }
 
     cudaStream_t handle() const { return handle_.get(); }  ///< nullptr only after a move
+    /// For functions that do not own the stream; valid as long as the owner.
     stream_view view() const { return stream_view(handle_.get()); }
-    operator stream_view() const { return view(); }  // the owner serves wherever a view is wanted
+    /// The owner serves wherever a view is wanted.
+    operator stream_view() const { return view(); }
 
     /// See `stream_view::wait`.
     void wait(event_view recorded, source_place place = DYNPAR_HERE) const;
@@ -80,11 +87,14 @@ class event_view;
 /// block's default stream, which all threads of the block share.
 class stream_view {
 public:
+    /// The block's default stream.
     stream_view() = default;
+    /// CUDA's own handle.
     __device__ constexpr explicit stream_view(cudaStream_t handle) : handle_(handle) {}
     stream_view(int) = delete;             ///< a literal 0 would silently be the default stream: write stream_view()
     stream_view(std::nullptr_t) = delete;  ///< likewise
 
+    /// CUDA's own handle.
     __device__ constexpr cudaStream_t handle() const { return handle_; }
 
     /// Work given to this stream from now on runs after the work that the event has recorded. A failure is also logged.
@@ -123,8 +133,10 @@ public:
 
     /// cudaSuccess if there is a stream; else why not (cudaErrorInvalidResourceHandle after a move).
     __device__ cudaError_t error() const { return error_; }
+    /// For functions that do not own the stream; valid as long as the owner.
     __device__ stream_view view() const { return stream_view(handle_); }
-    __device__ operator stream_view() const { return view(); }  // the owner serves wherever a view is wanted
+    /// The owner serves wherever a view is wanted.
+    __device__ operator stream_view() const { return view(); }
 
     /// See `stream_view::wait`.
     __device__ cudaError_t wait(event_view recorded, source_place place = DYNPAR_HERE) const;

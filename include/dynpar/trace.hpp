@@ -39,18 +39,19 @@ struct grid_record {
     std::uint64_t begun = never;                      ///< when its first block began
     std::uint64_t ended = never;                      ///< when its last block returned; its children may end later
 
+    /// Whether it ran, and was not lost.
     bool ran() const { return status == dynpar::status::success; }
 };
 
 /// The grids of a run, in the order of their launches, lost ones among them. Empty unless the engine was asked to
 /// trace.
 struct trace {
-    std::vector<grid_record> grids;
-    std::uint64_t missing = 0;      ///< grids that were launched and for which there was no room in the trace
-    std::string engine;             ///< "host", "cdp", "queue"
-    std::string device;             ///< the GPU's name, or "CPU"
-    std::uint64_t nanoseconds = 0;  ///< how long the run took, by the host's clock
-    std::uint64_t clock_error = 0;  ///< how far device times may be off against host times, in nanoseconds
+    std::vector<grid_record> grids;  ///< by id
+    std::uint64_t missing = 0;       ///< grids that were launched and for which there was no room in the trace
+    std::string engine;              ///< "host", "cdp", "queue"
+    std::string device;              ///< the GPU's name, or "CPU"
+    std::uint64_t nanoseconds = 0;   ///< how long the run took, by the host's clock
+    std::uint64_t clock_error = 0;   ///< how far device times may be off against host times, in nanoseconds
     /// What the program says of the run, each by a name, in its own order: "command", "date", "version", "options", ...
     /// No engine writes here. Saved traces keep it, and the page shows it.
     std::vector<std::pair<std::string, std::string>> about;

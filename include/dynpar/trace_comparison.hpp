@@ -12,9 +12,16 @@ namespace dynpar {
 
 /// One kernel at one depth in two traces.
 struct trace_difference {
-    enum class kind : unsigned char { same, slower, faster, added, removed };
+    /// How the second trace differs from the first.
+    enum class kind : unsigned char {
+        same,     ///< by less than the threshold
+        slower,   ///< durations or launch latencies have grown
+        faster,   ///< they have shrunk
+        added,    ///< only in the second
+        removed,  ///< only in the first
+    };
 
-    kind what = kind::same;
+    kind what = kind::same;  ///< how it differs
     grid_statistics before;  ///< count 0 if it was added
     grid_statistics after;   ///< count 0 if it was removed
 };

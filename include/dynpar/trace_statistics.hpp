@@ -12,16 +12,16 @@ namespace dynpar {
 
 /// Some numbers, in short. All zero if there were none.
 struct distribution {
-    std::uint64_t median = 0;
-    std::uint64_t p95 = 0;  ///< 95 of 100 are not greater
-    std::uint64_t most = 0;
-    std::uint64_t total = 0;
+    std::uint64_t median = 0;  ///< half of them are not greater
+    std::uint64_t p95 = 0;     ///< 95 of 100 are not greater
+    std::uint64_t most = 0;    ///< the greatest
+    std::uint64_t total = 0;   ///< their sum
 };
 
 /// Grids of one kernel at one nesting depth.
 struct grid_statistics {
-    std::string kernel;
-    std::uint32_t depth = 0;
+    std::string kernel;       ///< the kernel's name
+    std::uint32_t depth = 0;  ///< nesting depth
     std::uint64_t count = 0;  ///< grids that ran
     std::uint64_t lost = 0;   ///< launches that failed
     distribution latency;     ///< from launch to begin, in nanoseconds; of a continuation, from `then` to begin

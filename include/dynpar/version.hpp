@@ -1,9 +1,9 @@
 // The version of dynpar, for the preprocessor: `#if DYNPAR_VERSION >= 200` is 0.2.0 or newer.
 #pragma once
 
-#define DYNPAR_VERSION_MAJOR 0
-#define DYNPAR_VERSION_MINOR 1
-#define DYNPAR_VERSION_PATCH 0
+#define DYNPAR_VERSION_MAJOR 0  ///< 1 of 1.2.3
+#define DYNPAR_VERSION_MINOR 1  ///< 2 of 1.2.3
+#define DYNPAR_VERSION_PATCH 0  ///< 3 of 1.2.3
 
 /// As one number: 10203 is 1.2.3.
 #define DYNPAR_VERSION (DYNPAR_VERSION_MAJOR * 10000 + DYNPAR_VERSION_MINOR * 100 + DYNPAR_VERSION_PATCH)
