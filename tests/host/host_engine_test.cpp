@@ -94,6 +94,65 @@ TEST_CASE("a deadlock is reported with what waits for what, threads are unwound,
     CHECK(order == std::vector<int>{7});
 }
 
+struct some_vote {
+    static constexpr const char* name = "some_vote";
+    template <class Block>
+    void operator()(Block& block, int* destroyed) const {
+        struct guard {
+            int* destroyed;
+            ~guard() { ++*destroyed; }
+        } on_every_stack{destroyed};
+        const auto warp = dynpar::this_warp(block);
+        if (!dynpar::all(warp, true)) return;
+        if (block.thread_rank() == 35) return;  // and so its warp never meets again
+        dynpar::any(warp, true);
+        block.sync();
+    }
+};
+
+TEST_CASE("a collective call that not all threads of the warp make is a deadlock that says so") {
+    host_engine engine;
+    int destroyed = 0;
+    std::string what;
+    try {
+        engine.run(some_vote{}, shape(1, 40), &destroyed);
+    } catch (const dynpar::deadlock_error& error) {
+        what = error.what();
+    }
+    CHECK(what ==
+          "dynpar: deadlock on the host engine: in block 0 of some_vote <<<1, 40>>> at depth 0, 7 threads are at a "
+          "collective call of their warp, 32 threads are at sync() and 0 at wait(); every thread of the block that has "
+          "not returned must reach the same one");
+    CHECK(destroyed == 40);
+    std::vector<int> order;
+    engine.run(wait_for_child{}, shape(1, 4), &order);
+    CHECK(order == std::vector<int>{1, 2});
+}
+
+struct different_votes {
+    template <class Block>
+    void operator()(Block& block) const {
+        const auto warp = dynpar::this_warp(block);
+        if (block.thread_rank() == 0) {
+            dynpar::reduce(warp, 1.0, dynpar::plus{});
+        } else {
+            dynpar::reduce(warp, 1, dynpar::plus{});
+        }
+    }
+};
+
+TEST_CASE("threads of a warp that make different collective calls are a fault that says so") {
+    host_engine engine;
+    std::string what;
+    try {
+        engine.run(different_votes{}, shape(1, 4));
+    } catch (const dynpar::kernel_fault& error) {
+        what = error.what();
+    }
+    CHECK(what.find("threads of a warp are at different collective calls: one hands over 8 bytes, another 4") !=
+          std::string::npos);
+}
+
 struct deadlock_below {
     template <class Block>
     void operator()(Block& block, int* destroyed) const {

@@ -79,6 +79,17 @@ struct host_trace_record {
     dynpar::status status;
 };
 
+/// Where the threads of a warp hand each other values.
+struct host_meeting {
+    static constexpr unsigned most = bounds::block_threads / 32;  // warps of a block
+
+    unsigned rounds = 0;    // that are complete
+    std::size_t bytes = 0;  // of a thread's value, in this round
+    // By turns: when a round is complete, some threads begin the next before others have looked.
+    std::vector<std::byte> values[2];
+    carrier_list here;
+};
+
 /// A block from its begin until its threads have returned and its children are complete.
 struct host_block_state {
     host_scheduler* scheduler = nullptr;
@@ -92,6 +103,8 @@ struct host_block_state {
     std::uint64_t incomplete = 0;  // children that are not complete
     carrier_list at_sync;
     carrier_list at_wait;
+    std::unique_ptr<host_meeting[]> meetings;  // of its warps, from the first collective call on
+    carrier_list met;                          // those whose meeting is over
     std::unique_ptr<std::byte[]> shared;
     carrier* running = nullptr;  // the carrier whose thread is running
 };

@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <memory>
 #include <memory_resource>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,6 +70,8 @@ public:
     bool points_into_block(const host_block_state& block, const volatile void* pointer) const;
     void sync(host_block_state& block);
     status wait(host_block_state& block, host_thread_memory& thread);
+    const void* gather(host_block_state& block, unsigned warp, unsigned rank, unsigned threads, const void* value,
+                       std::size_t bytes);
     void* shared(host_block_state& block, host_thread_memory& thread, std::size_t bytes);
     void* scratch(host_block_state& block, std::size_t bytes);
     std::shared_ptr<host_stream_state> make_stream();
@@ -115,6 +119,7 @@ private:
     void resume_all(host_block_state* block, carrier_list& parked);
     carrier& idle_carrier();
     std::string describe(const host_block_state& block) const;
+    static std::string describe_meetings(const host_block_state& block);
 
     // -- failures
     void fail(operation o, const host_kernel& kernel, unsigned depth, const shape& s, status why);
@@ -494,7 +499,9 @@ inline void host_scheduler::run_block(host_block_state* block) {
     current_ = block;
     if (!block->at_wait.empty()) resume_all(block, block->at_wait);
     while (!cancelled_) {
-        if (block->next_thread < block->grid->threads) {
+        if (!block->met.empty()) {
+            resume_all(block, block->met);
+        } else if (block->next_thread < block->grid->threads) {
             carrier& c = idle_carrier();
             block->running = &c;
             c.resume();
@@ -519,8 +526,8 @@ inline void host_scheduler::run_block(host_block_state* block) {
             }
         } else {
             throw deadlock_error("dynpar: deadlock on the host engine: in " + describe(*block) + ", " +
-                                 std::to_string(block->at_sync.size()) + " threads are at sync() and " +
-                                 std::to_string(block->at_wait.size()) +
+                                 describe_meetings(*block) + std::to_string(block->at_sync.size()) +
+                                 " threads are at sync() and " + std::to_string(block->at_wait.size()) +
                                  " at wait(); every thread of the block that has not returned must reach the same one");
         }
     }
@@ -619,8 +626,35 @@ inline status host_scheduler::wait(host_block_state& block, host_thread_memory& 
     return status::success;
 }
 
-// ------------------------------------------------------------------------------------------------------ memory,
-// failures
+/// Hands the values of a warp's threads to each of them: valid until its next call. Every thread of the warp comes.
+inline const void* host_scheduler::gather(host_block_state& block, unsigned warp, unsigned rank, unsigned threads,
+                                          const void* value, std::size_t bytes) {
+    if (cancelled_) throw run_cancelled{};
+    if (block.meetings == nullptr) block.meetings.reset(new host_meeting[host_meeting::most]);
+    host_meeting& meeting = block.meetings[warp];
+    std::vector<std::byte>& values = meeting.values[meeting.rounds % 2];
+    if (meeting.here.empty()) {
+        meeting.bytes = bytes;
+        values.resize(threads * bytes);
+    } else if (meeting.bytes != bytes) {
+        throw std::logic_error("dynpar: threads of a warp are at different collective calls: one hands over " +
+                               std::to_string(meeting.bytes) + " bytes, another " + std::to_string(bytes));
+    }
+    std::memcpy(values.data() + rank * bytes, value, bytes);
+    if (meeting.here.size() + 1 < threads) {
+        carrier& self = *block.running;
+        meeting.here.push_back(self);
+        self.suspend();
+        if (cancelled_) throw run_cancelled{};
+    } else {
+        ++meeting.rounds;
+        while (!meeting.here.empty()) block.met.push_back(meeting.here.pop_front());
+    }
+    return values.data();
+}
+
+// ----------------------------------------------------------------------------------------------------------------
+// memory, failures
 
 inline void* host_scheduler::shared(host_block_state& block, host_thread_memory& thread, std::size_t bytes) {
     const std::size_t room = block.grid->shape.shared_bytes;
@@ -682,6 +716,9 @@ inline void host_scheduler::clear() {
         current_ = block;
         resume_all(block, block->at_sync);
         resume_all(block, block->at_wait);
+        resume_all(block, block->met);
+        for (unsigned i = 0; block->meetings != nullptr && i < host_meeting::most; ++i)
+            resume_all(block, block->meetings[i].here);
         block->~host_block_state();
     }
     while (live_ != nullptr) {
@@ -714,6 +751,14 @@ inline void host_scheduler::drop(const std::shared_ptr<host_stream_state>& strea
             item.record->waiting.clear();
         }
     }
+}
+
+/// "12 threads are at a collective call of their warp, ", or nothing.
+inline std::string host_scheduler::describe_meetings(const host_block_state& block) {
+    unsigned threads = 0;
+    for (unsigned i = 0; block.meetings != nullptr && i < host_meeting::most; ++i)
+        threads += block.meetings[i].here.size();
+    return threads == 0 ? "" : std::to_string(threads) + " threads are at a collective call of their warp, ";
 }
 
 inline std::string host_scheduler::describe(const host_block_state& block) const {

@@ -13,6 +13,7 @@
 
 #include "../block.hpp"
 #include "../buffer.hpp"
+#include "../collectives.hpp"
 #include "../detail/host_scheduler.hpp"
 #include "../detail/launch_check.hpp"
 #include "../engine_options.hpp"
@@ -193,6 +194,15 @@ public:
 
     DYNPAR_FUNCTION host_event make_event() { return host_event(); }
 
+    /// For collectives.hpp: the values of this thread's warp, each of `bytes`; valid until the thread's next call.
+    DYNPAR_FUNCTION const void* gather(unsigned warp, unsigned threads, const void* value, std::size_t bytes) {
+#if DYNPAR_ON_HOST
+        return state_->scheduler->gather(*state_, warp, thread_rank_ % warp_threads, threads, value, bytes);
+#else
+        return value;
+#endif
+    }
+
     host_block(const host_block&) = delete;
     host_block& operator=(const host_block&) = delete;
 
@@ -281,6 +291,9 @@ DYNPAR_FUNCTION inline status host_event::record(const host_stream& stream) {
     return status::not_supported;
 #endif
 }
+
+template <>
+struct detail::is_simulated<host_block> : std::true_type {};
 
 inline void detail::host_scheduler::run_thread(host_block_state& state, unsigned rank) {
     try {
