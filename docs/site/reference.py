@@ -7,12 +7,14 @@ the folder of the headers. PAGES is a new folder: one page for each subject, on 
 each header its declarations in the order of the source. Breathe shows them.
 
 It is an error if a public header is on no page, if a public class, function, variable, type or macro has no `///`
-comment, and if the block of an engine has a member that `Block` has not. Not asked for a comment, and not shown without
-one: destructors, copies and moves, and what is deleted.
+comment, and if the block of an engine has a member that neither `Block` nor a comment has. Not asked for a comment, and
+not shown without one: destructors, copies and moves, what is deleted, the call of a function object.
 """
+import itertools
 import pathlib
 import re
 import sys
+import textwrap
 import xml.etree.ElementTree as ElementTree
 
 # Title, what the page is for, and its headers.
@@ -21,7 +23,9 @@ SUBJECTS = [
      ["engine/queue.cuh", "detail/queue/host/queue_options.hpp", "engine/host.hpp", "engine/cdp.cuh",
       "engine_options.hpp", "engine_kind.hpp"]),
     ("kernels", "Kernels and blocks", "What a kernel is, and what it can ask of its block.",
-     ["block.hpp", "kernel.hpp", "atomic.hpp", "print.hpp"]),
+     ["block.hpp", "kernel.hpp", "print.hpp"]),
+    ("together", "Threads together", "Votes, reductions and scans of a warp or a block, and atomic operations.",
+     ["collectives.hpp", "operators.hpp", "atomic.hpp"]),
     ("shapes", "Shapes", "How many blocks of how many threads.", ["shape.hpp", "dimensions.hpp"]),
     ("buffers", "Buffers", "Memory that an engine's kernels can reach.", ["buffer.hpp"]),
     ("reports", "Reports and errors", "What the host learns of a run, and what is thrown.",
@@ -99,6 +103,9 @@ class Reference:
         of_class = owner.get("kind") in ("class", "struct")
         own = words(owner.find("compoundname")).split("::")[-1]
         copied = of_class and re.fullmatch(rf"\((const )?{own}(<.*>)?\s*&&?\s*\w*\).*", arguments)
+        functions = [m for m in owner.iterfind("sectiondef/memberdef") if m.get("kind") == "function"]
+        if name == "operator()" and len(functions) == 1 and is_documented(owner):
+            return True  # the comment of a function object is that of its call
         return name.startswith("~") or bool(copied) or arguments.endswith("=delete")
 
     def take_out(self):
@@ -164,7 +171,7 @@ class Reference:
     def check_member_of_block(self, member, owner):
         names = {words(m.find("name")) for c in self.of_kind("class", "struct")
                  if words(c.find("compoundname")).split("::")[0] == CONCEPT for m in c.iterfind("sectiondef/memberdef")}
-        if member.get("kind") == "function" and words(member.find("name")) not in names:
+        if member.get("kind") == "function" and words(member.find("name")) not in names and not is_documented(member):
             self.error(member, f"{name_of(member)}: {CONCEPT} has no such member")
 
     # ---- pages
@@ -207,14 +214,21 @@ class Reference:
         self.documents[name] = ElementTree.ElementTree(root)
         return name
 
-    def sentence_of(self, header):
-        """The comment that a header begins with."""
+    def introduction(self, header):
+        """The comment that a header begins with; what is indented in it is code."""
         lines = []
         for line in (self.headers / header).read_text(encoding="utf-8").splitlines():
             if not line.startswith("//"):
                 break
-            lines.append(line[2:].strip())
-        return " ".join(lines)
+            lines.append(line[2:].removeprefix(" "))
+        out = ""
+        for is_code, part in itertools.groupby(lines, key=lambda line: line.startswith("  ") or not line):
+            text = "\n".join(part)
+            if not is_code:
+                out += text.replace("`", "``") + "\n\n"
+            elif text.strip():
+                out += ".. code-block:: cpp\n\n" + textwrap.indent(text.strip("\n"), "    ") + "\n\n"
+        return out
 
     def page(self, title, purpose, headers):
         def heading(text, line):
@@ -228,7 +242,7 @@ class Reference:
             if header.startswith("detail/"):  # a part of its engine's header
                 entries = self.declared_in(header)
             else:
-                out += heading(f"<dynpar/{header}>", "-") + literals(self.sentence_of(header)) + "\n\n"
+                out += heading(f"<dynpar/{header}>", "-") + self.introduction(header)
                 entries = self.declared_in(header)
             place = 0
             while place < len(entries):

@@ -32,6 +32,7 @@ inline constexpr unsigned collective_bytes = warp_threads * 16;  // 1024 threads
 template <class Block>
 class warp_group {
 public:
+    /// The warp of the calling thread.
     DYNPAR_FUNCTION explicit warp_group(Block& of_block) : block_(&of_block) {}
 
     DYNPAR_FUNCTION unsigned thread_rank() const { return block_->thread_rank() % warp_threads; }  ///< in the warp
@@ -40,12 +41,13 @@ public:
         const unsigned rest = block_->num_threads() - first();
         return rest < warp_threads ? rest : warp_threads;
     }
-    DYNPAR_FUNCTION unsigned meta_group_rank() const { return block_->thread_rank() / warp_threads; }  ///< in the block
+    /// This warp in the block, from 0.
+    DYNPAR_FUNCTION unsigned meta_group_rank() const { return block_->thread_rank() / warp_threads; }
     /// Warps of the block.
     DYNPAR_FUNCTION unsigned meta_group_size() const {
         return (block_->num_threads() + warp_threads - 1) / warp_threads;
     }
-    DYNPAR_FUNCTION Block& block() const { return *block_; }
+    DYNPAR_FUNCTION Block& block() const { return *block_; }  ///< the block that the warp is a part of
 
     /// The rank in the block of the warp's first thread.
     DYNPAR_FUNCTION unsigned first() const { return block_->thread_rank() / warp_threads * warp_threads; }
@@ -58,12 +60,13 @@ private:
 template <class Block>
 class block_group {
 public:
+    /// See `this_block`.
     DYNPAR_FUNCTION block_group(Block& of_block, void* shared_memory) : block_(&of_block), memory_(shared_memory) {}
 
-    DYNPAR_FUNCTION unsigned thread_rank() const { return block_->thread_rank(); }
-    DYNPAR_FUNCTION unsigned num_threads() const { return block_->num_threads(); }
-    DYNPAR_FUNCTION Block& block() const { return *block_; }
-    DYNPAR_FUNCTION void* memory() const { return memory_; }
+    DYNPAR_FUNCTION unsigned thread_rank() const { return block_->thread_rank(); }  ///< in the block
+    DYNPAR_FUNCTION unsigned num_threads() const { return block_->num_threads(); }  ///< of the block
+    DYNPAR_FUNCTION Block& block() const { return *block_; }                        ///< the block itself
+    DYNPAR_FUNCTION void* memory() const { return memory_; }                        ///< what `this_block` was given
 
 private:
     Block* block_;
