@@ -1,6 +1,7 @@
 // Saved traces, and traces in files of every format.
 #include <dynpar/trace_file.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -98,18 +99,19 @@ void save_trace(std::ostream& out, const trace& t) {
     out << "]\n}\n";
 }
 
+[[noreturn]] void fail_as_no_trace(const std::string& name, bool is_chrome) {
+    throw trace_file_error(name + ": is no saved trace; " + advice +
+                           (is_chrome ? " (this is a trace for Chrome, which cannot be read back)" : ""));
+}
+
 // Reads fields of a saved trace; whatever is wrong is said with the file's name and the place.
 class reader {
 public:
-    reader(const json& document, std::string name) : document_(document), name_(std::move(name)) {}
+    reader(json document, std::string name) : document_(std::move(document)), name_(std::move(name)) {}
 
     trace read() const {
-        if (!document_.is_object() || !document_.contains("format") || document_["format"] != format_name) {
-            fail(std::string("is no saved trace; ") + advice +
-                 (document_.is_object() && document_.contains("traceEvents")
-                      ? " (this is a trace for Chrome, which cannot be read back)"
-                      : ""));
-        }
+        if (!document_.is_object() || !document_.contains("format") || document_["format"] != format_name)
+            fail_as_no_trace(name_, document_.is_object() && document_.contains("traceEvents"));
         const auto version = number(document_, "version", UINT32_MAX);
         if (version != format_version) {
             fail("has version " + std::to_string(version) + " of the format, and this program reads version " +
@@ -223,7 +225,7 @@ private:
         fail(where + "status: " + shown(value) + " is none of dynpar's");
     }
 
-    const json& document_;
+    const json document_;
     std::string name_;
 };
 
@@ -359,27 +361,66 @@ void write_trace(const std::string& file, const trace& t) {
     if (!whole.replace()) fail_to_write(file, errno);
 }
 
-trace read_trace(std::istream& in, const std::string& file) {
-    const std::string name = in_message(file);
+namespace {
+
+std::string all_of(std::streambuf& in) {
+    std::string text;
+    std::array<char, 1 << 16> piece;
+    while (const std::streamsize count = in.sgetn(piece.data(), piece.size()))
+        text.append(piece.data(), static_cast<std::size_t>(count));
+    return text;
+}
+
+// How deep brackets stand in each other, those in quotes left out.
+std::size_t deepest_nesting(const std::string& text) {
+    std::size_t depth = 0;
+    std::size_t deepest = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (quoted) {
+            if (c == '\\') ++i;
+            if (c == '"') quoted = false;
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == '[' || c == '{') {
+            deepest = std::max(deepest, ++depth);
+        } else if ((c == ']' || c == '}') && depth != 0) {
+            --depth;
+        }
+    }
+    return deepest;
+}
+
+json parse(const std::string& text, const std::string& name) {
     // nlohmann's json is walked through by recursion, where it is compared and printed: a text of brackets alone would
-    // use up the stack. A saved trace nests two deep.
-    constexpr int deepest = 8;
-    const auto not_too_deep = [&](int depth, json::parse_event_t, const json&) {
-        if (depth > deepest)
-            throw trace_file_error(name + ": is no saved trace: it nests deeper than one does; " + advice);
-        return true;
-    };
-    json document;
+    // use up the stack. A saved trace nests two deep. (Looked for here, because a parser that is asked to call back
+    // for each value takes quadratic time for a list of objects.)
+    if (deepest_nesting(text) > 8)
+        throw trace_file_error(name + ": is no saved trace: it nests deeper than one does; " + advice);
+    // What is large and something else need not come into memory.
+    if (text.find(format_name) == text.npos && json::accept(text))
+        fail_as_no_trace(name, text.find("\"traceEvents\"") != text.npos);
     try {
-        document = json::parse(in, not_too_deep);
+        return json::parse(text);
     } catch (const json::parse_error& e) {
         throw trace_file_error(name + ": is no JSON (at byte " + std::to_string(e.byte) + "); " + advice);
     } catch (const json::out_of_range&) {
         throw trace_file_error(name + ": holds a number that is out of every range; " + advice);
+    }
+}
+
+}  // namespace
+
+trace read_trace(std::istream& in, const std::string& file) {
+    const std::string name = in_message(file);
+    std::string text;
+    try {
+        text = all_of(*in.rdbuf());
     } catch (const std::ios_base::failure&) {
         throw trace_file_error(name + ": reading it failed; check the file");
     }
-    return reader(document, name).read();
+    return reader(parse(text, name), name).read();
 }
 
 trace read_trace(const std::string& file) {

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -240,6 +241,19 @@ TEST_CASE("saved trace: one that nests deep is refused, wherever the brackets st
     std::string objects = "1";
     for (int i = 0; i < 100000; ++i) objects = "{\"a\":" + objects;
     CHECK(error_of(replaced(good, "\"missing\": 2", "\"missing\": " + objects)) == refused);
+}
+
+TEST_CASE("saved trace: a large trace for Chrome is refused no more slowly than it was written") {
+    trace t;
+    add(t, grid(grid_record::none, "root", 0, 0, 0, 9));
+    for (std::uint32_t i = 1; i < 100000; ++i) add(t, grid(0, "child", 1, 1, 2, 3));
+    std::ostringstream chrome;
+    const std::clock_t begin = std::clock();
+    dynpar::write_chrome_trace(chrome, t);
+    const std::clock_t written = std::clock();
+    CHECK(error_of(chrome.str()).find("(this is a trace for Chrome, which cannot be read back)") != std::string::npos);
+    // Not in the square of its size, which is a hundred times as long.
+    CHECK(std::clock() - written < 10 * (written - begin));
 }
 
 TEST_CASE("saved trace: what a message quotes of it is short, and one line") {
