@@ -100,6 +100,27 @@ FetchContent_Declare(nlohmann_json
 FetchContent_MakeAvailable(nlohmann_json)
 dynpar_report_dependency("nlohmann_json" "${nlohmann_json_SOURCE_DIR}")
 
+# ---- zlib: packed traces. The system's is a shared library, which every Linux has.
+find_package(ZLIB 1.2 QUIET)
+if(ZLIB_FOUND)
+    dynpar_report_dependency("zlib" OFF)
+else()
+    # Built here, without its own CMake files: these also build a shared library, programs and tests.
+    FetchContent_Declare(zlib
+        GIT_REPOSITORY https://github.com/madler/zlib.git GIT_TAG v1.3.1 GIT_SHALLOW TRUE SOURCE_SUBDIR none)
+    FetchContent_MakeAvailable(zlib)
+    enable_language(C)
+    set(dynpar_zlib_files adler32 compress crc32 deflate inffast inflate inftrees trees uncompr zutil)
+    list(TRANSFORM dynpar_zlib_files PREPEND ${zlib_SOURCE_DIR}/)
+    list(TRANSFORM dynpar_zlib_files APPEND .c)
+    add_library(dynpar_zlib STATIC EXCLUDE_FROM_ALL ${dynpar_zlib_files})
+    set_target_properties(dynpar_zlib PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    target_include_directories(dynpar_zlib SYSTEM PUBLIC ${zlib_SOURCE_DIR})
+    add_library(ZLIB::ZLIB ALIAS dynpar_zlib)
+    list(APPEND DYNPAR_FETCHED_DEPENDENCIES zlib)
+    dynpar_report_dependency("zlib" ON)
+endif()
+
 # ---- d3: drawn with in the HTML page of a trace, and embedded in the library. Version 3, which Debian has.
 find_file(DYNPAR_D3 d3.min.js PATHS /usr/share/javascript/d3 /usr/share/nodejs/d3 PATH_SUFFIXES share/javascript/d3 d3
     DOC "d3.min.js, version 3")

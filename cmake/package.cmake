@@ -1,16 +1,22 @@
 # Installs dynpar as a CMake package, and for pkg-config. What uses it is in tests/install.
 include(CMakePackageConfigHelpers)
 
+set(DYNPAR_LINKED_DEPENDENCIES Boost zlib)
+set(DYNPAR_LINKED_NAMES Boost.Context zlib)
+set(DYNPAR_LINKED_PACKAGES libboost-context-dev zlib1g-dev)
+
 option(DYNPAR_INSTALL "Make install rules" ${PROJECT_IS_TOP_LEVEL})
 if(NOT DYNPAR_INSTALL)
     return()
 endif()
-if("Boost" IN_LIST DYNPAR_FETCHED_DEPENDENCIES)
-    # The fetched Boost has no install rules here, and a package that names a library which is not there is of no use.
-    message(STATUS "dynpar: no install rules, because Boost.Context was fetched; to install dynpar, install Boost.Context first "
-                   "(Debian: libboost-context-dev)")
-    return()
-endif()
+# What is fetched has no install rules here, and a package that names a library which is not there is of no use.
+foreach(dependency name package IN ZIP_LISTS DYNPAR_LINKED_DEPENDENCIES DYNPAR_LINKED_NAMES DYNPAR_LINKED_PACKAGES)
+    if(dependency IN_LIST DYNPAR_FETCHED_DEPENDENCIES)
+        message(STATUS "dynpar: no install rules, because ${name} was fetched; to install dynpar, install ${name} first "
+                       "(Debian: ${package})")
+        return()
+    endif()
+endforeach()
 
 set(DYNPAR_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/dynpar)
 set(DYNPAR_PACKAGE_ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES})
@@ -21,8 +27,11 @@ endif()
 install(DIRECTORY include/dynpar DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(TARGETS dynpar_core dynpar_config dynpar_trace EXPORT dynpar)
+install(TARGETS dynpar_core dynpar_config EXPORT dynpar)
 install(EXPORT dynpar FILE dynparTargets.cmake NAMESPACE dynpar:: DESTINATION ${DYNPAR_PACKAGE_DIR})
+# In a file of its own: a program that writes no traces needs no zlib to be built with this installation.
+install(TARGETS dynpar_trace EXPORT dynpar_trace)
+install(EXPORT dynpar_trace FILE dynparTraceTargets.cmake NAMESPACE dynpar:: DESTINATION ${DYNPAR_PACKAGE_DIR})
 if(DYNPAR_WITH_CUDA)
     # In a file of its own: a program that uses the host engine alone does not need nvcc to use this installation.
     install(TARGETS dynpar_dynpar EXPORT dynpar_cuda)
@@ -62,7 +71,8 @@ dynpar_install_pkg_config(dynpar-core "Recursion and nested parallelism on GPUs 
 # -lpthread and not -pthread, which nvcc does not know.
 dynpar_install_pkg_config(dynpar-config "Configuration and log of dynpar"
     REQUIRES dynpar-core LIBS "-L\${libdir} -ldynpar_config -lpthread")
-dynpar_install_pkg_config(dynpar-trace "Traces of dynpar: written, read, compared" REQUIRES dynpar-core LIBS "-L\${libdir} -ldynpar_trace")
+dynpar_install_pkg_config(dynpar-trace "Traces of dynpar: written, read, compared"
+    REQUIRES dynpar-core LIBS "-L\${libdir} -ldynpar_trace -lz")
 if(DYNPAR_WITH_CUDA)
     get_target_property(dynpar_definitions dynpar_dynpar INTERFACE_COMPILE_DEFINITIONS)
     list(TRANSFORM dynpar_definitions PREPEND " -D")

@@ -39,13 +39,13 @@ constexpr std::size_t recommend_grids = 1048576;
 
 constexpr unsigned most_trace_files = 20;
 
-// The file for one of several runs: "run.html", "run-2.html", "run-3.dynpar.json".
+// The file for one of several runs: "run.html", "run-2.html", "run-3.dynpar.json.gz".
 std::string numbered(const std::string& file, unsigned run) {
     if (run == 1) return file;
     std::size_t ending = file.rfind('.');
-    constexpr std::string_view saved = ".dynpar.json";
-    if (file.size() > saved.size() && file.compare(file.size() - saved.size(), saved.size(), saved) == 0)
-        ending = file.size() - saved.size();
+    for (const std::string_view several : {".json.gz", ".dynpar.json", ".dynpar.json.gz"})
+        if (file.size() > several.size() && file.compare(file.size() - several.size(), several.size(), several) == 0)
+            ending = file.size() - several.size();
     return file.substr(0, ending) + "-" + std::to_string(run) + file.substr(ending);
 }
 
@@ -229,10 +229,9 @@ command_line::command_line(std::string name, std::string description, std::ostre
     app.add_flag("--tree", state_->tree, "print the nesting tree: which grid launched which");
     app.add_option("--trace", state_->trace_file,
                    wrapped("write the trace of the run to this file, which ends with .json (Chrome, Perfetto), .html "
-                           "(a page), .dot "
-                           "(Graphviz), .txt (the tree) or .dynpar.json (for dynpar-trace); a further run of the same "
-                           "program gets a "
-                           "file of its own, run-2.html beside run.html"))
+                           "(a page), .dot (Graphviz), .txt (the tree) or .dynpar.json (for dynpar-trace); with .gz "
+                           "after .json it is packed; a further run of the same program gets a file of its own, "
+                           "run-2.html beside run.html"))
         ->type_name("FILE");
     app.add_flag("--recommend", state_->recommend,
                  wrapped("print the smallest limits that would have done, as a piece of dynpar.toml"));

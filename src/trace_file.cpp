@@ -25,6 +25,8 @@
 #include <dynpar/graphviz.hpp>
 #include <dynpar/trace_page.hpp>
 
+#include "gzip.hpp"
+
 namespace dynpar {
 namespace {
 
@@ -51,7 +53,7 @@ constexpr std::array<status, 10> statuses = {status::success,
                                              status::launch_failed};
 
 constexpr const char* advice = "give a file written with the ending .dynpar.json";
-constexpr const char* endings = ".txt, .dynpar.json, .json, .dot or .html";
+constexpr const char* endings = ".txt, .dynpar.json, .dynpar.json.gz, .json, .json.gz, .dot or .html";
 
 json or_null(std::uint32_t number) { return number == grid_record::none ? json() : json(number); }
 json or_null(std::uint64_t time) { return time == grid_record::never ? json() : json(time); }
@@ -287,6 +289,13 @@ bool is_special(const std::string& file) {
     return fs::exists(status) && !fs::is_regular_file(status);
 }
 
+void write_packed(std::ostream& out, const trace& t, trace_format format) {
+    detail::gzip_output packed(out);
+    std::ostream text(&packed);
+    write_trace(text, t, format);
+    packed.finish();
+}
+
 bool ends_with(const std::string& text, const std::string& ending) {
     return text.size() > ending.size() && text.compare(text.size() - ending.size(), ending.size(), ending) == 0;
 }
@@ -295,7 +304,9 @@ bool ends_with(const std::string& text, const std::string& ending) {
 
 trace_format format_of(const std::string& file) {
     if (ends_with(file, ".dynpar.json")) return trace_format::saved;
+    if (ends_with(file, ".dynpar.json.gz")) return trace_format::saved_gzip;
     if (ends_with(file, ".json")) return trace_format::chrome;
+    if (ends_with(file, ".json.gz")) return trace_format::chrome_gzip;
     if (ends_with(file, ".dot")) return trace_format::dot;
     if (ends_with(file, ".txt")) return trace_format::tree;
     if (ends_with(file, ".html")) {
@@ -335,7 +346,9 @@ void write_trace(std::ostream& out, const trace& t, trace_format format) {
     switch (format) {
         case trace_format::tree: print_tree(out, t); break;
         case trace_format::saved: save_trace(out, t); break;
+        case trace_format::saved_gzip: write_packed(out, t, trace_format::saved); break;
         case trace_format::chrome: write_chrome_trace(out, t); break;
+        case trace_format::chrome_gzip: write_packed(out, t, trace_format::chrome); break;
         case trace_format::dot: write_dot(out, t); break;
         case trace_format::page: write_trace_page(out, t); break;
     }
@@ -416,7 +429,14 @@ trace read_trace(std::istream& in, const std::string& file) {
     const std::string name = in_message(file);
     std::string text;
     try {
-        text = all_of(*in.rdbuf());
+        if (detail::is_gzip(in)) {
+            detail::gzip_input unpacked(in);
+            text = all_of(unpacked);
+        } else {
+            text = all_of(*in.rdbuf());
+        }
+    } catch (const detail::gzip_error& e) {
+        throw trace_file_error(name + ": " + e.what() + "; give a whole file, written with the ending .dynpar.json.gz");
     } catch (const std::ios_base::failure&) {
         throw trace_file_error(name + ": reading it failed; check the file");
     }

@@ -17,11 +17,13 @@ public:
 
 /// The forms in which a trace can be written.
 enum class trace_format : unsigned char {
-    tree,    ///< .txt          the nesting tree as text
-    saved,   ///< .dynpar.json  dynpar's own: the only one that can be read back
-    chrome,  ///< .json         Chrome's trace events
-    dot,     ///< .dot          a graph for Graphviz
-    page,    ///< .html         a page with tree, timeline and table
+    tree,         ///< .txt             the nesting tree as text
+    saved,        ///< .dynpar.json     dynpar's own: the only one that can be read back
+    saved_gzip,   ///< .dynpar.json.gz  the same, packed
+    chrome,       ///< .json            Chrome's trace events
+    chrome_gzip,  ///< .json.gz         the same, packed
+    dot,          ///< .dot             a graph for Graphviz
+    page,         ///< .html            a page with tree, timeline and table
 };
 
 /// The format that a file's name ends with. Throws `trace_file_error` for a name that ends with none of them, and for a
@@ -40,8 +42,9 @@ void require_writable(const std::string& file);
 /// whole, and stays as it was where that fails. Throws `trace_file_error`. Needs the target `dynpar::trace`.
 void write_trace(const std::string& file, const trace& t);
 
-/// Reads a saved trace. `name` is for messages. Throws `trace_file_error` for what is no saved trace, or one that
-/// contradicts itself. Needs the target `dynpar::trace`.
+/// Reads a saved trace, packed or not. `name` is for messages. Throws `trace_file_error` for what is no saved trace, or
+/// one that contradicts itself; also for a packed one that is damaged, or that unpacks to more than a trace can be.
+/// Needs the target `dynpar::trace`.
 trace read_trace(std::istream& in, const std::string& name);
 
 /// Reads a saved trace from a file. Throws `trace_file_error`. Needs the target `dynpar::trace`.

@@ -25,6 +25,7 @@
 #include <sys/resource.h>
 
 #include "chrome_slices.hpp"
+#include "gzip.hpp"
 
 namespace {
 
@@ -75,15 +76,25 @@ trace small_trace() {
     return t;
 }
 
-std::string saved(const trace& t) {
+std::string written(const trace& t, dynpar::trace_format format) {
     std::ostringstream out;
-    dynpar::write_trace(out, t, dynpar::trace_format::saved);
+    dynpar::write_trace(out, t, format);
     return out.str();
 }
+
+std::string saved(const trace& t) { return written(t, dynpar::trace_format::saved); }
 
 std::string tree(const trace& t) {
     std::ostringstream out;
     dynpar::print_tree(out, t);
+    return out.str();
+}
+
+std::string packed(const std::string& text) {
+    std::ostringstream out;
+    dynpar::detail::gzip_output packer(out);
+    std::ostream(&packer) << text;
+    packer.finish();
     return out.str();
 }
 
@@ -256,6 +267,66 @@ TEST_CASE("saved trace: a large trace for Chrome is refused no more slowly than 
     CHECK(std::clock() - written < 10 * (written - begin));
 }
 
+TEST_CASE("packed trace: what is read back is what was written, and the same trace is the same file") {
+    trace t = small_trace();
+    for (std::uint32_t i = 0; i < 20000; ++i) add(t, grid(0, "many", 1, i, 2 * i, 3 * i));
+    const std::string text = written(t, dynpar::trace_format::saved_gzip);
+    CHECK(text.substr(0, 2) == "\x1f\x8b");
+    CHECK(text.size() < saved(t).size() / 5);
+    CHECK(saved(read(text)) == saved(t));
+    CHECK(written(read(text), dynpar::trace_format::saved_gzip) == text);
+    // Two packed texts, one after the other, are one.
+    const std::string plain = saved(t);
+    CHECK(saved(read(packed(plain.substr(0, 100000)) + packed(plain.substr(100000)))) == plain);
+    CHECK(error_of(written(t, dynpar::trace_format::chrome_gzip)).find("(this is a trace for Chrome") !=
+          std::string::npos);
+}
+
+TEST_CASE("packed trace: one that is cut off, or damaged, is refused in one line that says so") {
+    const std::string good = written(small_trace(), dynpar::trace_format::saved_gzip);
+    const std::string advice = "; give a whole file, written with the ending .dynpar.json.gz";
+    for (std::size_t length = 1; length < good.size(); ++length)
+        CHECK(error_of(good.substr(0, length)) == "t.dynpar.json: is cut off: the packed text has no end" + advice);
+    const std::string damaged = "t.dynpar.json: is damaged: ";
+    for (std::size_t at = 10; at < good.size(); ++at) {  // before are a date and other things that tell nothing
+        std::string bad = good;
+        bad[at] = static_cast<char>(bad[at] ^ 0x10);
+        const std::string error = error_of(bad);
+        if (error == "no error") {  // a bit that only fills up a byte
+            CHECK(saved(read(bad)) == saved(small_trace()));
+            continue;
+        }
+        CHECK((error.rfind(damaged, 0) == 0 || error.rfind("t.dynpar.json: is cut off", 0) == 0));
+        CHECK(error.find('\n') == std::string::npos);
+    }
+    std::string bad = good;
+    bad[good.size() - 6] = static_cast<char>(bad[good.size() - 6] ^ 1);
+    CHECK(error_of(bad) == damaged + "incorrect data check" + advice);
+    CHECK(error_of(good + "more") == damaged + "incorrect header check" + advice);
+    CHECK(error_of(packed("")) ==
+          "t.dynpar.json: is no JSON (at byte 1); give a file written with the ending .dynpar.json");
+}
+
+TEST_CASE("packed trace: few bytes that unpack to very many are refused before they fill the memory") {
+    const std::string bomb = packed(std::string(200 << 20, ' '));
+    CHECK(bomb.size() < 300000);
+    CHECK(error_of(bomb) ==
+          "t.dynpar.json: unpacks to more than 134217728 bytes: no trace does; give a whole file, written with the "
+          "ending .dynpar.json.gz");
+    const auto unpacked = [](const std::string& text, dynpar::detail::gzip_limits limits) {
+        std::istringstream in(text);
+        dynpar::detail::gzip_input unpacker(in, limits);
+        return std::string(std::istreambuf_iterator<char>(&unpacker), std::istreambuf_iterator<char>());
+    };
+    std::string text;
+    for (int i = 0; i < 100000; ++i) text += std::to_string(i);
+    const std::string small = packed(text);
+    CHECK(unpacked(small, {text.size(), 0, 200}) == text);
+    CHECK_THROWS_AS(unpacked(small, {text.size() - 1, 0, 200}), dynpar::detail::gzip_error);
+    CHECK_THROWS_AS(unpacked(small, {text.size(), 0, 1}), dynpar::detail::gzip_error);
+    CHECK(unpacked(small, {text.size(), text.size(), 1}) == text);
+}
+
 TEST_CASE("saved trace: what a message quotes of it is short, and one line") {
     const std::string good = saved(small_trace());
     const std::string error = error_of(replaced(good, "\"success\"", "\"" + std::string(1000000, 'a') + "\""));
@@ -279,7 +350,9 @@ TEST_CASE("saved trace: no kernels for a grid is refused") {
 
 TEST_CASE("formats: the file's name tells, and a name that tells none is refused") {
     CHECK(dynpar::format_of("a/b.dynpar.json") == dynpar::trace_format::saved);
+    CHECK(dynpar::format_of("a/b.dynpar.json.gz") == dynpar::trace_format::saved_gzip);
     CHECK(dynpar::format_of("b.json") == dynpar::trace_format::chrome);
+    CHECK(dynpar::format_of("b.json.gz") == dynpar::trace_format::chrome_gzip);
     CHECK(dynpar::format_of("b.dot") == dynpar::trace_format::dot);
     CHECK(dynpar::format_of("b.txt") == dynpar::trace_format::tree);
     if (dynpar::has_trace_page()) {
@@ -291,7 +364,7 @@ TEST_CASE("formats: the file's name tells, and a name that tells none is refused
             "libjs-d3 and configure again, or give a name that ends with .json",
             dynpar::trace_file_error);
     }
-    for (const char* name : {"", "b", "json", ".json", "b.JSON", "b.json.gz"}) {
+    for (const char* name : {"", "b", "json", ".json", "b.JSON", "b.txt.gz", ".json.gz", "b.gz"}) {
         CHECK_THROWS_AS(dynpar::format_of(name), dynpar::trace_file_error);
     }
     CHECK_THROWS_AS(dynpar::write_trace("no/such/folder/t.dot", trace{}), dynpar::trace_file_error);
@@ -320,6 +393,17 @@ TEST_CASE("files: one that cannot be written whole leaves the earlier one as it 
     dynpar::write_trace(file, large);
     CHECK(text_of(file) == saved(large));
     CHECK(folder.entries() == 1);
+
+    // Packed: what does not fit may be the end of it alone.
+    const std::string packed_file = folder.path("run.dynpar.json.gz");
+    const std::string packed_text = written(small_trace(), dynpar::trace_format::saved_gzip);
+    {
+        const file_size_limit limit(packed_text.size() - 1);
+        CHECK_THROWS_AS(dynpar::write_trace(packed_file, small_trace()), dynpar::trace_file_error);
+    }
+    CHECK(folder.entries() == 1);
+    dynpar::write_trace(packed_file, small_trace());
+    CHECK(text_of(packed_file) == packed_text);
 }
 
 TEST_CASE("files: what is replaced keeps its permissions, and a link stays one") {
@@ -515,8 +599,9 @@ TEST_CASE("writers: there is no trace that cannot be written") {
     t.engine = "\xff";
     for (std::size_t i = 0; i < t.grids.size(); i += 3) t.grids[i].id = none;
     CHECK(slices_in_order(t) == 13);
-    for (const auto format : {dynpar::trace_format::tree, dynpar::trace_format::saved, dynpar::trace_format::dot,
-                              dynpar::trace_format::page}) {
+    for (const auto format :
+         {dynpar::trace_format::tree, dynpar::trace_format::saved, dynpar::trace_format::chrome_gzip,
+          dynpar::trace_format::dot, dynpar::trace_format::page}) {
         if (format == dynpar::trace_format::page && !dynpar::has_trace_page()) continue;
         std::ostringstream out;
         dynpar::write_trace(out, t, format);

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <sstream>
 
-#include <dynpar/chrome_trace.hpp>
 #include <dynpar/config.hpp>
+#include <dynpar/trace_file.hpp>
 #include <dynpar/version.hpp>
 
 #include "../halving.hpp"
@@ -15,7 +15,7 @@ int main() {
     static_cast<dynpar::engine_options&>(options).limits = dynpar::config::load({}).limits();
     dynpar::host_engine engine(options);
     std::ostringstream trace;
-    dynpar::write_chrome_trace(trace, dynpar::trace{});
+    dynpar::write_trace(trace, dynpar::trace{}, dynpar::trace_format::chrome_gzip);
     std::printf("%zu bytes of an empty trace\n", trace.str().size());
     return run_halving(engine);
 }
