@@ -22,10 +22,11 @@
 #include <dynpar/trace.hpp>
 #include <dynpar/trace_file.hpp>
 #include <dynpar/version.hpp>
-#include <dynpar/version.hpp>
 
 #if defined(DYNPAR_WITH_CUDA)
 #include <cuda_runtime_api.h>
+
+#include <dynpar/probe_gpu.hpp>
 #endif
 
 namespace samples {
@@ -511,28 +512,7 @@ std::string cost_of(const dynpar::recommended_limit& limit, const std::string& e
 
 }  // namespace
 
-dynpar::gpu_state probe_gpu() {
-    const auto unusable = [](cudaError_t code, const char* what) {
-        static_cast<void>(cudaGetLastError());  // no later call shall report it again
-        dynpar::gpu_state gpu;
-        gpu.why_not = std::string(what) + " (" + cudaGetErrorName(code) + ": " + cudaGetErrorString(code) + ")";
-        return gpu;
-    };
-    int count = 0;
-    if (const cudaError_t code = cudaGetDeviceCount(&count); code != cudaSuccess)
-        return unusable(code, code == cudaErrorNoDevice ? "no CUDA device was found" : "no CUDA device can be used");
-    if (count == 0) return unusable(cudaErrorNoDevice, "no CUDA device was found");
-    int device = 0;
-    if (const cudaError_t code = cudaGetDevice(&device); code != cudaSuccess)
-        return unusable(code, "no CUDA device can be used");
-    cudaDeviceProp properties{};
-    if (const cudaError_t code = cudaGetDeviceProperties(&properties, device); code != cudaSuccess)
-        return unusable(code, "no CUDA device can be used");
-    dynpar::gpu_state gpu;
-    gpu.usable = true;
-    gpu.name = properties.name;
-    return gpu;
-}
+dynpar::gpu_state probe_gpu() { return dynpar::probe_gpu(); }
 
 #else
 

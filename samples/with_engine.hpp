@@ -1,7 +1,7 @@
 // Runs a sample on the engine that its command line asks for, among those that its compiler can build.
 #pragma once
 
-#include <dynpar/dynpar.hpp>
+#include <dynpar/with_engine.hpp>
 
 #include <chrono>
 #include <type_traits>
@@ -11,9 +11,6 @@
 
 namespace samples {
 
-/// The engines in this translation unit: a plain C++ compiler builds the host engine only.
-inline constexpr dynpar::built_engines built{DYNPAR_HAS_DEVICE_LAUNCH != 0, DYNPAR_HAS_QUEUE_ENGINE != 0};
-
 /// The engines of a sample that runs its kernels on a GPU as ordinary grids (flat_run.hpp): there is nothing to
 /// schedule.
 inline constexpr dynpar::built_engines built_for_ordinary_grids{DYNPAR_HAS_DEVICE_LAUNCH != 0, false};
@@ -22,8 +19,7 @@ inline constexpr dynpar::built_engines built_for_ordinary_grids{DYNPAR_HAS_DEVIC
 template <class Engine>
 class observed : public Engine {
 public:
-    template <class Options>
-    observed(const Options& options, const command_line& command) : Engine(options), command_(&command) {}
+    observed(Engine&& engine, const command_line& command) : Engine(std::move(engine)), command_(&command) {}
 
     template <class Kernel, class... Args>
     dynpar::report try_run(Kernel kernel, const dynpar::shape& s, Args... args) {
@@ -50,36 +46,24 @@ private:
     double milliseconds_ = 0;
 };
 
-/// Runs the sample on an engine with the settings of the command line.
-template <class Engine, class Options, class Sample>
-int run_on(const command_line& command, Sample& sample) {
-    Options options;
-    static_cast<dynpar::engine_options&>(options) = command.engine_options();
-    observed<Engine> engine(options, command);
-    if constexpr (!std::is_same_v<Engine, dynpar::host_engine>) {
-        for (const dynpar::limit_result& limit : engine.limit_results())
-            if (!limit.refused.empty()) command.say(describe(limit));
-    }
-    return command.finish(sample(engine));
-}
-
-/// Chooses the engine, says which and why, and calls `sample(engine)`, which returns the exit status. An exception
-/// becomes a message on standard error and an exit status: see `command_line::explain_exception`.
+/// Chooses the engine, says which and why, and calls `sample(engine)` with the settings of the command line, which
+/// returns the exit status. An exception becomes a message on standard error and an exit status: see
+/// `command_line::explain_exception`.
 template <class Sample>
-int with_engine(const command_line& command, Sample&& sample, const dynpar::built_engines& engines = built) {
+int with_engine(const command_line& command, Sample&& sample,
+                const dynpar::built_engines& engines = dynpar::engines_here) {
     try {
         const dynpar::engine_choice choice = command.choose_engine(engines);
         command.say(choice.why);
-        switch (choice.kind) {
-#if DYNPAR_HAS_DEVICE_LAUNCH
-            case dynpar::engine_kind::cdp: return run_on<dynpar::cdp_engine, dynpar::cdp_options>(command, sample);
-#endif
-#if DYNPAR_HAS_QUEUE_ENGINE
-            case dynpar::engine_kind::queue:
-                return run_on<dynpar::queue_engine, dynpar::queue_options>(command, sample);
-#endif
-            default: return run_on<dynpar::host_engine, dynpar::host_options>(command, sample);
-        }
+        return dynpar::with_engine(choice, command.engine_options(), [&](auto& chosen) {
+            using engine_type = std::decay_t<decltype(chosen)>;
+            observed<engine_type> engine(std::move(chosen), command);
+            if constexpr (!std::is_same_v<engine_type, dynpar::host_engine>) {
+                for (const dynpar::limit_result& limit : engine.limit_results())
+                    if (!limit.refused.empty()) command.say(describe(limit));
+            }
+            return command.finish(sample(engine));
+        });
     } catch (...) {
         return command.explain_exception();
     }

@@ -116,6 +116,7 @@ cdp_grid<true> cdp_host::begin(text kernel, const shape& s) {
     run = cdp_run{};
     run.nesting_depth = clamp_to_unsigned(options_.limits.nesting_depth.value_or(UINT_MAX));
     run.sync_depth = clamp_to_unsigned(options_.limits.sync_depth.value_or(limits::default_sync_depth));
+    run.moldable_threads = options_.moldable_threads == 0 ? bounds::block_threads : options_.moldable_threads;
     check(cudaHostGetDevicePointer(&run.last_begun, last_begun_, 0), "mapping the record of begun grids");
     run.root_blocks.running = static_cast<unsigned>(s.blocks.count());
 

@@ -24,6 +24,7 @@ namespace dynpar {
 //     thread_rank()  num_threads()  thread_index()  dim_threads()     this thread in its block
 //     block_rank()   num_blocks()   group_index()   dim_blocks()      this block in its grid
 //     depth()                                                         nesting depth; 0 for a grid launched by the host
+//     moldable_threads(at_most most)                                  what a moldable block would get: see `shape_for`
 //
 // Inside the block:
 //     sync()
@@ -70,15 +71,17 @@ template <class Block>
 constexpr bool is_block() {
     using stream = decltype(std::declval<Block&>().make_stream());
     using event = decltype(std::declval<Block&>().make_event());
-    constexpr bool position = std::is_same_v<decltype(std::declval<const Block&>().thread_rank()), unsigned> &&
-                              std::is_same_v<decltype(std::declval<const Block&>().num_threads()), unsigned> &&
-                              std::is_same_v<decltype(std::declval<const Block&>().thread_index()), dimensions> &&
-                              std::is_same_v<decltype(std::declval<const Block&>().dim_threads()), dimensions> &&
-                              std::is_same_v<decltype(std::declval<const Block&>().block_rank()), unsigned> &&
-                              std::is_same_v<decltype(std::declval<const Block&>().num_blocks()), unsigned> &&
-                              std::is_same_v<decltype(std::declval<const Block&>().group_index()), dimensions> &&
-                              std::is_same_v<decltype(std::declval<const Block&>().dim_blocks()), dimensions> &&
-                              std::is_same_v<decltype(std::declval<const Block&>().depth()), unsigned>;
+    constexpr bool position =
+        std::is_same_v<decltype(std::declval<const Block&>().thread_rank()), unsigned> &&
+        std::is_same_v<decltype(std::declval<const Block&>().num_threads()), unsigned> &&
+        std::is_same_v<decltype(std::declval<const Block&>().thread_index()), dimensions> &&
+        std::is_same_v<decltype(std::declval<const Block&>().dim_threads()), dimensions> &&
+        std::is_same_v<decltype(std::declval<const Block&>().block_rank()), unsigned> &&
+        std::is_same_v<decltype(std::declval<const Block&>().num_blocks()), unsigned> &&
+        std::is_same_v<decltype(std::declval<const Block&>().group_index()), dimensions> &&
+        std::is_same_v<decltype(std::declval<const Block&>().dim_blocks()), dimensions> &&
+        std::is_same_v<decltype(std::declval<const Block&>().depth()), unsigned> &&
+        std::is_same_v<decltype(std::declval<const Block&>().moldable_threads(at_most(1))), unsigned>;
     constexpr bool memory = std::is_same_v<decltype(std::declval<Block&>().template shared<int>(1u)), int*> &&
                             std::is_same_v<decltype(std::declval<Block&>().template scratch<int>(1u)), int*>;
     constexpr bool nesting =

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <stdexcept>
@@ -21,7 +22,7 @@ struct memory_space {
 };
 
 /// An array in the memory of an engine: made by `engine.make_buffer<T>(n)`, freed on destruction. Its contents are
-/// undefined at first.
+/// undefined at first, unless it was made of values. Kernels get its `data()`.
 template <class T>
 class buffer {
     static_assert(std::is_trivially_copyable_v<T>, "dynpar: a buffer copies bytes between host and engine");
@@ -60,6 +61,25 @@ public:
         std::vector<T> host(size_);
         copy_to(host.data(), size_);
         return host;
+    }
+    /// One element, on the host; the first, if none is named. Throws `std::out_of_range` if there is none of that number.
+    T value(std::size_t index = 0) const {
+        if (index >= size_) throw std::out_of_range("dynpar: value: the buffer has no element of that number");
+        std::aligned_storage_t<sizeof(T), alignof(T)> host;
+        space_->copy_out(&host, data_ + index, sizeof(T));
+        return *std::launder(reinterpret_cast<const T*>(&host));
+    }
+    /// Sets all elements to one value; waits until that is done.
+    void fill(const T& value) {
+        constexpr std::size_t most = (std::size_t{1} << 20) / sizeof(T) + 1;  // elements that are copied at a time
+        const std::size_t several = size_ < most ? size_ : most;
+        std::vector<unsigned char> bytes(several * sizeof(T));
+        for (std::size_t i = 0; i < several; ++i) std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+        for (std::size_t done = 0; done < size_;) {
+            const std::size_t count = size_ - done < several ? size_ - done : several;
+            space_->copy_in(data_ + done, bytes.data(), count * sizeof(T));
+            done += count;
+        }
     }
 
 private:

@@ -42,7 +42,10 @@ struct report {
     unsigned deepest_nesting = 0;     ///< the greatest depth of a grid that ran
     std::uint64_t pending_limit = 0;  ///< the limit on pending launches that was in force, 0 if there was none
     run_needs needed;                 ///< what the run needed of each limit
-    dynpar::trace trace;              ///< the grids one by one, if the engine was asked to trace
+    /// Blocks whose shared memory was device memory, which is slower: on the queue engine blocks of one thread, and
+    /// those that need more than their part of `queue_options::shared_bytes`, or wait above others that do.
+    std::uint64_t shared_in_device_memory = 0;
+    dynpar::trace trace;  ///< the grids one by one, if the engine was asked to trace
 };
 
 /// What to do about a status, in a sentence.

@@ -16,15 +16,25 @@ struct at_most {
     DYNPAR_FUNCTION constexpr explicit at_most(unsigned most_threads) : threads(most_threads) {}
 };
 
+/// Shared memory of a moldable kernel: so many bytes for each thread that a block then has, rounded up to 16 bytes for
+/// the block.
+struct bytes_per_thread {
+    unsigned bytes;
+    DYNPAR_FUNCTION constexpr explicit bytes_per_thread(unsigned of_each) : bytes(of_each) {}
+};
+
 /// The shape of a grid. Blocks and threads are each an integer or three of them:
 /// `shape(16, 256)`, `shape({4, 4}, {16, 16})`, `shape(16, 256, 1024)` with 1024 bytes of shared memory a block,
-/// `shape(16, at_most(256))` for a moldable kernel.
+/// `shape(16, at_most(256))` for a moldable kernel, `shape(16, at_most(256), bytes_per_thread(8))` with as much shared
+/// memory as the block that it gets needs.
 /// Any values are accepted here; whether a grid of that shape can exist is checked at the launch (`check`).
 struct shape {
     dimensions blocks;          ///< blocks in the grid
     dimensions threads;         ///< threads in a block; if moldable, the most that there may be
     unsigned shared_bytes = 0;  ///< memory for `block.shared<T>(n)`, in bytes for each block
     bool moldable = false;      ///< the engine may give a block fewer threads (see `at_most`)
+    /// `shared_bytes` is for the most threads, and a block with fewer has less (see `bytes_per_thread`).
+    bool shared_per_thread = false;
 
     /// One block of one thread.
     constexpr shape() = default;
@@ -34,15 +44,37 @@ struct shape {
     /// Blocks of as many threads as the engine chooses, for a moldable kernel.
     DYNPAR_FUNCTION constexpr shape(dimensions grid, at_most block, unsigned shared = 0)
         : blocks(grid), threads(block.threads), shared_bytes(shared), moldable(true) {}
+    DYNPAR_FUNCTION constexpr shape(dimensions grid, at_most block, bytes_per_thread shared)
+        : blocks(grid), threads(block.threads), moldable(true), shared_per_thread(true) {
+        const unsigned long long bytes = 1ull * shared.bytes * block.threads;
+        shared_bytes = bytes > 0xffffffffu ? 0xffffffffu : static_cast<unsigned>(bytes);
+    }
 
     /// Whether all members are the same.
     DYNPAR_FUNCTION friend constexpr bool operator==(const shape& a, const shape& b) {
         return a.blocks == b.blocks && a.threads == b.threads && a.shared_bytes == b.shared_bytes &&
-               a.moldable == b.moldable;
+               a.moldable == b.moldable && a.shared_per_thread == b.shared_per_thread;
     }
     /// Whether a member differs.
     DYNPAR_FUNCTION friend constexpr bool operator!=(const shape& a, const shape& b) { return !(a == b); }
 };
+
+/// The shared memory of a block of that shape, in bytes, if the engine gives it so many threads.
+DYNPAR_FUNCTION constexpr unsigned shared_bytes_of(const shape& s, unsigned threads) {
+    return s.shared_per_thread ? (s.shared_bytes / s.threads.x * threads + 15) / 16 * 16 : s.shared_bytes;
+}
+
+/// A shape for `items` things, a thread each, in blocks of a width that suits the engine, and at most as wide as
+/// `most` says; `where` is the block that launches, or the engine that runs. Blocks are not moldable: a thread's number
+/// is `block.block_rank() * block.num_threads() + block.thread_rank()`, and some of the last block's are `items` or
+/// greater. For no items it is a shape that no grid can have.
+template <class Where>
+DYNPAR_FUNCTION shape shape_for(const Where& where, unsigned long long items, at_most most, unsigned shared = 0) {
+    unsigned threads = where.moldable_threads(most);
+    if (items < threads) threads = items == 0 ? 1 : static_cast<unsigned>(items);
+    const unsigned long long blocks = threads == 0 ? 0 : (items + threads - 1) / threads;
+    return shape(blocks > 0xffffffffu ? 0xffffffffu : static_cast<unsigned>(blocks), threads, shared);
+}
 
 /// CUDA's bounds for every grid (CUDA C++ Programming Guide, table "Technical Specifications per Compute
 /// Capability"); the same on all engines, so that what runs on a CPU also runs on a GPU.
@@ -77,7 +109,11 @@ inline std::string to_string(const shape& s) {
         return std::to_string(d.x);
     };
     std::string result = "<<<" + sizes(s.blocks) + ", " + (s.moldable ? "at most " : "") + sizes(s.threads);
-    if (s.shared_bytes != 0) result += ", " + std::to_string(s.shared_bytes) + " bytes";
+    if (s.shared_per_thread) {
+        result += ", " + std::to_string(s.shared_bytes / s.threads.x) + " bytes a thread";
+    } else if (s.shared_bytes != 0) {
+        result += ", " + std::to_string(s.shared_bytes) + " bytes";
+    }
     return result + ">>>";
 }
 

@@ -3,6 +3,8 @@
 
 #include <set>
 #include <tuple>
+#include <type_traits>
+#include <vector>
 
 using namespace conformance;
 
@@ -237,6 +239,134 @@ TEST_CASE("C17: a moldable kernel runs with one to at most as many threads as it
     CHECK(sum.to_vector()[0] == 3000);
     CHECK(width.to_vector()[0] >= 1);
     CHECK(width.to_vector()[0] <= 96);
+}
+
+engine_under_test make_engine_for_width(unsigned threads) {
+    options_under_test options;
+    options.moldable_threads = threads;
+    return engine_under_test(options);
+}
+
+/// What `note_width` finds: the block's threads, and whether its shared memory is as large as they need, and no larger.
+struct width_found {
+    unsigned blocks, threads, right;
+};
+
+struct note_width {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, width_found* found) const {
+        const unsigned threads = block.num_threads();
+        auto* mine = block.template shared<unsigned long long>(threads);
+        if (mine == nullptr) return;
+        mine[block.thread_rank()] = block.thread_rank();
+        block.sync();
+        const unsigned next = (block.thread_rank() + 1) % threads;
+        if (mine[next] == next) dynpar::atomic_add(&found->right, 1u);
+        if (block.thread_rank() != 0) return;
+        dynpar::atomic_add(&found->blocks, 1u);
+        dynpar::atomic_max(&found->threads, threads);
+    }
+};
+
+/// In every way in which a grid can come about, with one block and with several.
+struct launch_note_width {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, width_found* found, unsigned most) const {
+        const dynpar::at_most threads(most);
+        const dynpar::bytes_per_thread bytes(8);
+        block.launch(note_width{}, dynpar::shape(1, threads, bytes), found);
+        block.launch(note_width{}, dynpar::shape(5, threads, bytes), found);
+        auto stream = block.make_stream();
+        block.launch(stream, note_width{}, dynpar::shape(2, threads, bytes), found);
+        block.then(note_width{}, dynpar::shape(1, threads, bytes), found);
+        block.then(note_width{}, dynpar::shape(3, threads, bytes), found);
+    }
+};
+
+TEST_CASE("C17, C14: moldable blocks have the width of the option, and shared memory for so many threads") {
+    for (const unsigned width : {0u, 1u, 2u, 7u, 32u, 33u, 64u, 100u}) {
+        CAPTURE(width);
+        auto engine = make_engine_for_width(width);
+        for (const unsigned most : {1u, 5u, 64u}) {
+            CAPTURE(most);
+            auto found = filled(engine, 1, width_found{});
+            const dynpar::report report = engine.run(launch_note_width{}, dynpar::shape(1, 1), found.data(), most);
+            const width_found now = found.to_vector()[0];
+            CHECK(report.grids == 6);
+            CHECK(now.blocks == 12);
+            CHECK(now.threads == engine.moldable_threads(dynpar::at_most(most)));
+            CHECK(now.threads <= most);
+            if (width != 0) CHECK(now.threads == (width < most ? width : most));
+            CHECK(now.right == 12 * now.threads);
+        }
+        auto found = filled(engine, 1, width_found{});
+        engine.run(note_width{}, dynpar::shape(4, dynpar::at_most(96), dynpar::bytes_per_thread(8)), found.data());
+        CHECK(found.to_vector()[0].right == 4 * engine.moldable_threads(dynpar::at_most(96)));
+    }
+}
+
+struct take_too_much {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* refused) const {
+        block.template shared<unsigned>(4 * ((block.num_threads() + 3) / 4));  // rounded up to 16 bytes
+        if (block.template shared<char>(1) == nullptr) dynpar::atomic_add(refused, 1u);
+    }
+};
+
+TEST_CASE("C14: a moldable block that takes more shared memory than its threads need does not get it") {
+    for (const unsigned width : {1u, 3u, 32u, 40u}) {
+        CAPTURE(width);
+        auto engine = make_engine_for_width(width);
+        auto refused = filled(engine, 1, 0u);
+        const dynpar::report report = engine.try_run(
+            take_too_much{}, dynpar::shape(1, dynpar::at_most(64), dynpar::bytes_per_thread(4)), refused.data());
+        CHECK(refused.to_vector()[0] == width);
+        CHECK(report.failed_calls == 1);
+    }
+}
+
+TEST_CASE("C14: the report says of how many blocks the shared memory was device memory") {
+    constexpr bool is_queue = std::is_same_v<engine_under_test, dynpar::queue_engine>;
+    auto engine = make_engine();
+    auto out = filled(engine, 4 * 64, 0u);
+    const auto blocks_in_memory = [&](unsigned threads, unsigned bytes) {
+        return engine.run(rotate{}, dynpar::shape(4, threads, bytes), out.data(), 1u).shared_in_device_memory;
+    };
+    CHECK(blocks_in_memory(1, 16) == (is_queue ? 4 : 0));
+    CHECK(blocks_in_memory(32, 32 * 4) == 0);
+    CHECK(blocks_in_memory(64, 64 * 4) == 0);
+    CHECK(blocks_in_memory(64, 40 * 1024) == (is_queue ? 4 : 0));
+    CHECK(blocks_in_memory(32, 32 * 4) == 0);  // each run counts its own
+}
+
+struct visit {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* visited, unsigned items) const {
+        const unsigned item = block.block_rank() * block.num_threads() + block.thread_rank();
+        if (item < items) dynpar::atomic_add(&visited[item], 1u);
+    }
+};
+
+struct launch_visit {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* visited, unsigned items) const {
+        block.launch(visit{}, dynpar::shape_for(block, items, dynpar::at_most(128)), visited, items);
+    }
+};
+
+TEST_CASE("C17: a shape for so many things has a thread for each, from the host and from a block") {
+    for (const unsigned width : {0u, 1u, 32u, 50u}) {
+        CAPTURE(width);
+        auto engine = make_engine_for_width(width);
+        for (const unsigned items : {1u, 31u, 32u, 33u, 1000u}) {
+            CAPTURE(items);
+            auto visited = filled(engine, items, 0u);
+            engine.run(visit{}, dynpar::shape_for(engine, items, dynpar::at_most(128)), visited.data(), items);
+            CHECK(visited.to_vector() == std::vector<unsigned>(items, 1));
+            engine.run(launch_visit{}, dynpar::shape(1, 1), visited.data(), items);
+            CHECK(visited.to_vector() == std::vector<unsigned>(items, 2));
+        }
+    }
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ struct cdp_run {
     unsigned deepest;
     unsigned nesting_depth;  // limit
     unsigned sync_depth;     // limit
+    unsigned moldable_threads;
 
     device_trace* trace;  // null where the run is not traced
 

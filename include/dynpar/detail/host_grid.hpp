@@ -36,6 +36,7 @@ struct host_grid {
     std::size_t bytes = 0;  // of this record and its closure
     dynpar::shape shape;
     unsigned threads = 0;  // of a block, as the engine chose it
+    unsigned shared_bytes = 0;
     unsigned blocks = 0;
     unsigned depth = 0;
     std::uint32_t id = 0xffffffff;  // in the trace

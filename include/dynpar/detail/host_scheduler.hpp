@@ -44,6 +44,7 @@ public:
           pending_limit_(options.limits.pending_launches.value_or(SIZE_MAX)),
           nesting_depth_(options.limits.nesting_depth.value_or(SIZE_MAX)),
           trace_capacity_(std::min<std::size_t>(options.trace_grids, grid_record::none)),
+          moldable_threads_(options.moldable_threads == 0 ? 1 : options.moldable_threads),
           wants_progress_(options.progress) {}
 
     ~host_scheduler() = default;
@@ -54,6 +55,8 @@ public:
     /// report.
     template <class Closure>
     report run(const host_kernel& kernel, const Closure& closure, const shape& s);
+
+    unsigned moldable_threads(unsigned most) const { return std::min(most, moldable_threads_); }
 
     // ---- what a block asks for ----
 
@@ -146,6 +149,7 @@ private:
     std::size_t pending_limit_;
     std::size_t nesting_depth_;
     std::size_t trace_capacity_;
+    unsigned moldable_threads_;
     bool wants_progress_;
 
     bool running_ = false;
@@ -169,7 +173,8 @@ host_grid* host_scheduler::make_grid(const host_kernel& kernel, const Closure& c
     add_live(bytes);
     grid->kernel = &kernel;
     grid->shape = s;
-    grid->threads = s.moldable ? 1 : static_cast<unsigned>(s.threads.count());
+    grid->threads = s.moldable ? moldable_threads(s.threads.x) : static_cast<unsigned>(s.threads.count());
+    grid->shared_bytes = shared_bytes_of(s, grid->threads);
     grid->blocks = static_cast<unsigned>(s.blocks.count());
     grid->depth = depth;
     grid->next_live = live_;
@@ -657,7 +662,7 @@ inline const void* host_scheduler::gather(host_block_state& block, unsigned warp
 // memory, failures
 
 inline void* host_scheduler::shared(host_block_state& block, host_thread_memory& thread, std::size_t bytes) {
-    const std::size_t room = block.grid->shape.shared_bytes;
+    const std::size_t room = block.grid->shared_bytes;
     if (bytes > room - thread.shared_used) {
         if (block.failed_shared == thread.refused_shared++) {  // the first thread of the block to get here
             ++block.failed_shared;

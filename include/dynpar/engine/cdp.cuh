@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
@@ -12,7 +13,6 @@
 #include <vector>
 
 #include "../block.hpp"
-#include "../buffer.hpp"
 #include "../detail/cdp_run.cuh"
 #include "../detail/cuda_memory.hpp"
 #include "../detail/launch_check.hpp"
@@ -20,6 +20,7 @@
 #include "../engine_options.hpp"
 #include "../launch.cuh"
 #include "../report.hpp"
+#include "basic_engine.hpp"
 
 #if !DYNPAR_HAS_DEVICE_LAUNCH
 #error "dynpar: the cdp engine needs relocatable device code: -rdc=true and cudadevrt, or the target dynpar::dynpar"
@@ -224,6 +225,13 @@ public:
 #endif
     }
     DYNPAR_FUNCTION unsigned depth() const { return grid_.depth; }
+    DYNPAR_FUNCTION unsigned moldable_threads(at_most most) const {
+#if DYNPAR_ON_DEVICE
+        return most.threads < grid_.run->moldable_threads ? most.threads : grid_.run->moldable_threads;
+#else
+        return most.threads;
+#endif
+    }
 
     DYNPAR_FUNCTION void sync() {
 #if DYNPAR_ON_DEVICE
@@ -568,8 +576,10 @@ private:
         }
         if (why != status::success) return lost(o, why, cuda_code, kernel_name<Kernel>(), s);
         cudaError_t code = cudaSuccess;
+        const dimensions threads = s.moldable ? dimensions(moldable_threads(at_most(s.threads.x))) : s.threads;
+        const unsigned shared_bytes = shared_bytes_of(s, threads.x);
         one_by_one([&] {
-            code = device::detail::try_launch(launch_configuration(s.blocks, s.threads, s.shared_bytes), stream,
+            code = device::detail::try_launch(launch_configuration(s.blocks, threads, shared_bytes), stream,
                                               &detail::cdp_entry<Traced, Kernel, Args...>, child, kernel, args...);
         });
         if (code != cudaSuccess) {
@@ -689,33 +699,22 @@ struct cdp_options : engine_options {};
 /// reports them.
 ///
 /// The engine sets the given limits on the current device (see `apply`) when it is made, and they stay. A moldable
-/// kernel gets the most threads that its shape allows. A child grid may have at most 48 KiB of shared memory. An engine
+/// kernel gets the most threads that its shape allows, or `moldable_threads`. A child grid may have at most 48 KiB of shared memory. An engine
 /// runs one grid (with everything launched from it) at a time, on its own stream.
-class cdp_engine {
+class cdp_engine : public basic_engine<cdp_engine> {
 public:
+    using basic_engine::try_run;
+
     static constexpr const char* name = "cdp";
 
     /// Throws `cuda_error` if there is no usable device.
     explicit cdp_engine(const cdp_options& options = {})
         : options_(check_options(options)), host_(std::make_unique<detail::cdp_host>(options)) {}
 
-    /// Runs a grid and everything launched from it; returns when all of it is complete.
-    /// Throws `launch_error` if a call in a kernel failed (above all: if a launch was lost), `kernel_fault` if a kernel
-    /// broke (the CUDA context is then lost), `cuda_error`; and `deadlock_error` if launches were lost and the device
-    /// runtime then made no progress for 10 s, as CUDA's can: after that the process cannot use the GPU any more.
-    template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
-    report run(Kernel kernel, const shape& s, Args... args) {
-        report result = try_run(kernel, s, args...);
-        if (result.failed_calls != 0) throw launch_error(std::move(result));
-        return result;
-    }
-    /// Without a shape, or with a buffer: a sentence of the compiler.
-    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
-    report run(const Kernel&, const Shape&, const Args&...) {
-        return detail::explain_wrong_launch<report, Shape, Args...>();
-    }
-
-    /// The same, but does not throw for calls that failed: the caller finds them in the report.
+    /// Runs a grid and everything launched from it; returns when all of it is complete. Calls that failed are in the
+    /// report. Throws `kernel_fault` if a kernel broke (the CUDA context is then lost), `cuda_error`; and
+    /// `deadlock_error` if launches were lost and the device runtime then made no progress for 10 s, as CUDA's can:
+    /// after that the process cannot use the GPU any more.
     template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
     report try_run(Kernel kernel, const shape& s, Args... args) {
 #if !DYNPAR_NO_TRACE
@@ -723,19 +722,15 @@ public:
 #endif
         return run_form<false>(kernel, s, args...);
     }
-    /// Without a shape, or with a buffer: a sentence of the compiler.
-    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
-    report try_run(const Kernel&, const Shape&, const Args&...) {
-        return detail::explain_wrong_launch<report, Shape, Args...>();
-    }
 
-    /// Memory that kernels on this engine can reach: the current device's. Throws `cuda_error`.
-    template <class T>
-    buffer<T> make_buffer(std::size_t count) const {
-        return buffer<T>(detail::cuda_memory(), count);
-    }
+    /// Where its buffers are: the memory of the current device.
+    static const memory_space& memory() { return detail::cuda_memory(); }
 
     std::string device() const { return host_->device(); }
+    /// The threads that a moldable block gets, of at most as many as `most` says.
+    unsigned moldable_threads(at_most most) const {
+        return options_.moldable_threads == 0 ? most.threads : std::min(most.threads, options_.moldable_threads);
+    }
     const cdp_options& options() const { return options_; }
     /// What became of each limit that was given.
     const std::vector<limit_result>& limit_results() const { return host_->limit_results(); }
@@ -755,9 +750,11 @@ private:
             return host_->refused(kernel_text, s, why, cudaSuccess);
         }
         constexpr auto entry = &detail::cdp_entry<Traced, Kernel, Args...>;
-        if (s.shared_bytes > 48 * 1024) {  // CUDA needs permission for more
+        const dimensions threads = s.moldable ? dimensions(moldable_threads(at_most(s.threads.x))) : s.threads;
+        const unsigned shared_bytes = shared_bytes_of(s, threads.x);
+        if (shared_bytes > 48 * 1024) {  // CUDA needs permission for more
             const cudaError_t code = cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                          static_cast<int>(s.shared_bytes));
+                                                          static_cast<int>(shared_bytes));
             if (code != cudaSuccess) return host_->refused(kernel_text, s, status::invalid_configuration, code);
         }
         const detail::cdp_grid<Traced> root = host_->begin(kernel_text, s);
@@ -768,7 +765,7 @@ private:
         // calls.
         const cudaError_t code =
             cudaLaunchKernel(reinterpret_cast<const void*>(entry), static_cast<::dim3>(s.blocks),
-                             static_cast<::dim3>(s.threads), parameters, s.shared_bytes, host_->stream());
+                             static_cast<::dim3>(threads), parameters, shared_bytes, host_->stream());
         if (code != cudaSuccess) return host_->refused(kernel_text, s, detail::launch_status(code), code);
         return host_->finish();
     }

@@ -12,12 +12,12 @@
 #include <utility>
 
 #include "../block.hpp"
-#include "../buffer.hpp"
 #include "../collectives.hpp"
 #include "../detail/host_scheduler.hpp"
 #include "../detail/launch_check.hpp"
 #include "../engine_options.hpp"
 #include "../report.hpp"
+#include "basic_engine.hpp"
 
 namespace dynpar {
 
@@ -98,6 +98,13 @@ public:
     DYNPAR_FUNCTION dimensions dim_blocks() const { return dim_blocks_; }
     DYNPAR_FUNCTION dimensions group_index() const { return dim_blocks_.index_of(block_rank_); }
     DYNPAR_FUNCTION unsigned depth() const { return depth_; }
+    DYNPAR_FUNCTION unsigned moldable_threads(at_most most) const {
+#if DYNPAR_ON_HOST
+        return state_->scheduler->moldable_threads(most.threads);
+#else
+        return most.threads;
+#endif
+    }
 
     DYNPAR_FUNCTION void sync() {
 #if DYNPAR_ON_HOST
@@ -314,55 +321,29 @@ struct host_options : engine_options {
 
 /// Runs kernels on the CPU: one simulated thread at a time, in launch order, always in the same order. A kernel without
 /// barriers is a plain loop; a thread gets a stack of its own when it blocks. A moldable kernel runs with one thread a
-/// block.
+/// block, or with `moldable_threads`.
 ///
 /// An engine runs one grid (with everything launched from it) at a time; several engines may run in several threads.
-class host_engine {
+class host_engine : public basic_engine<host_engine> {
 public:
+    using basic_engine::try_run;
+
     static constexpr const char* name = "host";
 
     explicit host_engine(const host_options& options = {})
         : options_(options), scheduler_(std::make_unique<detail::host_scheduler>(options, options.fiber_stack_bytes)) {}
 
-    /// Runs a grid and everything launched from it; returns when all of it is complete.
-    /// Throws `launch_error` if a call in a kernel failed, `kernel_fault` if a kernel threw (its exception nested
-    /// inside), `deadlock_error` if no thread can continue, `std::system_error` if there is no memory for another
-    /// thread's stack. The engine is usable afterwards.
-    template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
-    report run(Kernel kernel, const shape& s, Args... args) {
-        report result = try_run(kernel, s, args...);
-        if (result.failed_calls != 0) throw launch_error(std::move(result));
-        return result;
-    }
-    /// Without a shape, or with a buffer: a sentence of the compiler.
-    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
-    report run(const Kernel&, const Shape&, const Args&...) {
-        return detail::explain_wrong_launch<report, Shape, Args...>();
-    }
-
-    /// The same, but does not throw for calls that failed: the caller finds them in the report.
+    /// Runs a grid and everything launched from it; returns when all of it is complete. Calls that failed are in the
+    /// report. Throws `kernel_fault` if a kernel threw (its exception nested inside), `deadlock_error` if no thread can
+    /// continue, `std::system_error` if there is no memory for another thread's stack. The engine is usable afterwards.
     template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
     report try_run(Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
         return scheduler_->run(host_block::description<Kernel, Args...>(),
                                host_block::closure<Kernel, Args...>(kernel, args...), s);
     }
-    /// Without a shape, or with a buffer: a sentence of the compiler.
-    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
-    report try_run(const Kernel&, const Shape&, const Args&...) {
-        return detail::explain_wrong_launch<report, Shape, Args...>();
-    }
 
-    /// Memory that kernels on this engine can reach: the host's own. Throws `std::bad_alloc`.
-    template <class T>
-    buffer<T> make_buffer(std::size_t count) const {
-        return buffer<T>(memory(), count);
-    }
-
-    std::string device() const { return "CPU"; }
-    const host_options& options() const { return options_; }
-
-private:
+    /// Where its buffers are: the host's own memory.
     static const memory_space& memory() {
         static const memory_space space{
             [](std::size_t bytes) { return ::operator new(bytes); },
@@ -373,6 +354,12 @@ private:
         return space;
     }
 
+    std::string device() const { return "CPU"; }
+    /// The threads that a moldable block gets, of at most as many as `most` says.
+    unsigned moldable_threads(at_most most) const { return scheduler_->moldable_threads(most.threads); }
+    const host_options& options() const { return options_; }
+
+private:
     host_options options_;
     std::unique_ptr<detail::host_scheduler> scheduler_;
 };

@@ -18,7 +18,6 @@
 #include <utility>
 
 #include "../block.hpp"
-#include "../buffer.hpp"
 #include "../cuda_error.hpp"
 #include "../detail/cuda_memory.hpp"
 #include "../detail/launch_check.hpp"
@@ -28,6 +27,7 @@
 #include "../detail/run_range.hpp"
 #include "../engine_options.hpp"
 #include "../report.hpp"
+#include "basic_engine.hpp"
 
 namespace dynpar {
 
@@ -53,39 +53,23 @@ private:
 ///
 /// A block of one thread runs on a lane, up to 32 threads on a warp, more on a worker block, whose warps then all work
 /// on it. The engine allocates its memory when it is made.
-class queue_engine {
+class queue_engine : public basic_engine<queue_engine> {
 public:
+    using basic_engine::try_run;
+
     static constexpr const char* name = "queue";
 
     /// On the current device. Throws `cuda_error` if there is no usable device, or not enough memory.
     explicit queue_engine(const queue_options& options = {})
         : host_(std::make_shared<detail::queue::host_side>(options)) {}
 
-    /// Runs a grid and everything launched from it; returns when all of it is complete.
-    /// Throws `launch_error` if a call in a kernel failed (above all: if a launch was lost), `kernel_fault` if a kernel
-    /// broke (the CUDA context is then lost), `deadlock_error` if the deadline has passed, `cuda_error`.
-    template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
-    report run(Kernel kernel, const shape& s, Args... args) {
-        report result = try_run(kernel, s, args...);
-        if (result.failed_calls != 0) throw launch_error(std::move(result));
-        return result;
-    }
-    /// Without a shape, or with a buffer: a sentence of the compiler.
-    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
-    report run(const Kernel&, const Shape&, const Args&...) {
-        return detail::explain_wrong_launch<report, Shape, Args...>();
-    }
-
-    /// The same, but does not throw for calls that failed: the caller finds them in the report.
+    /// Runs a grid and everything launched from it; returns when all of it is complete. Calls that failed are in the
+    /// report. Throws `kernel_fault` if a kernel broke (the CUDA context is then lost), `deadlock_error` if the deadline
+    /// has passed, `cuda_error`.
     template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
     report try_run(Kernel kernel, const shape& s, Args... args) {
         const detail::run_range range(name, kernel_name<Kernel>());
         return enqueue(host_->stream(), kernel, s, args...).wait();
-    }
-    /// Without a shape, or with a buffer: a sentence of the compiler.
-    template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
-    report try_run(const Kernel&, const Shape&, const Args&...) {
-        return detail::explain_wrong_launch<report, Shape, Args...>();
     }
 
     /// Begins a run in stream order and returns at once. Runs of one engine follow one another, also from different
@@ -128,13 +112,12 @@ public:
             detail::explain_wrong_launch<std::shared_ptr<detail::queue::pending_run>, Shape, Args...>());
     }
 
-    /// Memory that kernels on this engine can reach: the current device's. Throws `cuda_error`.
-    template <class T>
-    buffer<T> make_buffer(std::size_t count) const {
-        return buffer<T>(detail::cuda_memory(), count);
-    }
+    /// Where its buffers are: the memory of the current device.
+    static const memory_space& memory() { return detail::cuda_memory(); }
 
     std::string device() const { return host_->device(); }
+    /// The threads that a moldable block gets, of at most as many as `most` says.
+    unsigned moldable_threads(at_most most) const { return std::min(most.threads, options().moldable_threads); }
     const queue_options& options() const { return host_->options(); }
     /// What became of each limit that was given or that the engine needs: the stack of a thread, for one.
     const std::vector<limit_result>& limit_results() const { return host_->limit_results(); }

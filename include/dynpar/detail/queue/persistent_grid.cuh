@@ -119,12 +119,14 @@ __device__ inline void finish_run() {
             min(load_relaxed(control.arena_taken), engine().arena_units - engine().arena_fresh);
         const unsigned deepest = load_relaxed(control.deepest);
         const unsigned deepest_wait = load_relaxed(control.deepest_wait);
+        const unsigned shared_in_memory = load_relaxed(control.shared_in_memory);
         donated[0] = load_relaxed(control.warp_requests.donated);
         donated[1] = load_relaxed(control.block_requests.donated);
         result.grids = grids;
         result.arena_bytes = (taken + engine().arena_fresh - engine().arena_begin) * unit_bytes;
         result.deepest = deepest;
         result.deepest_wait = deepest_wait;
+        result.shared_in_memory = shared_in_memory;
         for (unsigned place = 0; stopped && place < open_grid_places; ++place) {
             if (open_grid_word(open_grids[place]).left() > 0) ++abandoned;
         }
@@ -179,6 +181,7 @@ __device__ inline void finish_run() {
     control.blocks_left = 0;
     control.deepest = 0;
     control.deepest_wait = 0;
+    control.shared_in_memory = 0;
     control.grids = 0;
     control.abandoned = 0;
     if (cells_may_be_full) {

@@ -17,7 +17,8 @@
 // | - all others                      |             | launch_with_node      | open grids if worth it, or that deque |
 // | - in a stream                     |             | launch_with_node      | the stream, then as above             |
 //
-// publish_grid takes one-dimensional grids that are not traced, of the only block of a grid with a node.
+// publish_grid takes one-dimensional grids that are not traced, of the only block of a grid with a node. Neither it nor
+// continue_with_descriptor takes shared memory by the thread, whose size depends on the width.
 //
 // then() chooses likewise. A continuation stays with the grid's node until its counter reaches zero, and is then pushed
 // as a launch would be:
@@ -76,6 +77,13 @@ public:
         return {};
     }
     DYNPAR_FUNCTION unsigned depth() const { return info_ & info::depth_mask; }
+    DYNPAR_FUNCTION unsigned moldable_threads(at_most most) const {
+#if DYNPAR_ON_DEVICE
+        return min(most.threads, engine().moldable_threads);
+#else
+        return most.threads;
+#endif
+    }
 
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
@@ -123,7 +131,7 @@ public:
             }
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
-            if (!bad && s.blocks.x > 1 && is_one_dimensional(s, most_threads<Kernel>())) {
+            if (!bad && s.blocks.x > 1 && !s.shared_per_thread && is_one_dimensional(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
                 if (publish_grid<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.moldable, s.shared_bytes, grid_,
@@ -175,7 +183,7 @@ public:
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
             const bool is_untraced_owner = (info_ & (info::owner | info::traced)) == info::owner;
-            if (inlined.entry == nullptr && !bad && is_untraced_owner &&
+            if (inlined.entry == nullptr && !bad && is_untraced_owner && !s.shared_per_thread &&
                 is_one_dimensional(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);

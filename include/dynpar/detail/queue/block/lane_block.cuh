@@ -58,6 +58,7 @@ public:
         // A lane has no fast memory of its own: this is the grid's, and lives longer than it must.
         if (shared_memory_ == nullptr) {
             const arena_index node = grid_of_its_own();
+            fetch_add_relaxed(engine().control->shared_in_memory, 1u);
             if (node != 0) shared_memory_ = static_cast<unsigned char*>(allocate_scratch(node, room));
             if (shared_memory_ == nullptr) {
                 fail(operation::shared, status::out_of_memory);

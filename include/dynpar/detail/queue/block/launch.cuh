@@ -180,7 +180,7 @@ __device__ inline void fill_task(wide_task& task, const launch_request& request,
     const std::uint32_t threads = request.choice.threads;
     task.entry = request.choice.width == info::on_lane ? reinterpret_cast<wide_entry>(request.lane) : request.wide;
     task.info = request.depth | request.choice.width | (request.info & info::traced);
-    task.size = block_size(threads, s.shared_bytes);
+    task.size = block_size(threads, shared_bytes_of(s, threads));
     task.first = 0;
     task.last = static_cast<std::uint32_t>(s.blocks.count());
     task.descriptor = place;

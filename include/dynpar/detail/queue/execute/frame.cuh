@@ -76,6 +76,7 @@ struct frame_guard {
 __device__ inline unsigned char* find_shared_memory(unsigned bytes, unsigned char* fast, unsigned fast_bytes,
                                                     arena_index& borrowed) {
     if (bytes <= fast_bytes) return fast;
+    fetch_add_relaxed(engine().control->shared_in_memory, 1u);
     borrowed = allocate(size_class_of(bytes));
     if (borrowed == 0) stop_run(no_memory);
     return borrowed != 0 ? at<unsigned char>(borrowed) : nullptr;

@@ -48,7 +48,9 @@ public:
                                         ": give a multiple of 32, at most 1024, or 0");
         }
         options_ = &options;
-        options.moldable_threads = std::clamp(options.moldable_threads, 1u, least_threads());
+        // A warp is cheapest; 1 where every block does little.
+        options.moldable_threads =
+            options.moldable_threads == 0 ? warp_size : std::min(options.moldable_threads, least_threads());
         // A device with two worker blocks of 1024 threads has as many warps as one with many small ones.
         most_warps_ = multiprocessors_ * static_cast<unsigned>(properties.maxThreadsPerMultiProcessor) / warp_size;
     }
@@ -139,7 +141,7 @@ public:
         first.payload_size = payload_size;
         put_descriptor(first.descriptor, s, choice.threads, traced ? first_trace_id : dynpar::grid_record::none);
         wide_task& task = first.descriptor.task;
-        task.size = block_size(choice.threads, s.shared_bytes);
+        task.size = block_size(choice.threads, shared_bytes_of(s, choice.threads));
         task.last = static_cast<std::uint32_t>(s.blocks.count());
         task.info =
             choice.width | info::owner | (task.last > 1 ? info::one_of_several : 0u) | (traced ? info::traced : 0u);

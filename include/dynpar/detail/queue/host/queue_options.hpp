@@ -15,9 +15,6 @@ struct queue_options : engine_options {
     unsigned block_threads = 0;
     /// How many worker blocks; 0: enough for 512 threads on every multiprocessor, which is fastest for small grids.
     unsigned worker_blocks = 0;
-    /// Threads that the blocks of moldable kernels get, if their shape allows. A warp is cheapest; 1 where every block
-    /// does little.
-    unsigned moldable_threads = 32;
     /// Device memory in bytes for grids that are alive, their arguments and their scratch memory; 0:
     /// `limits::heap_bytes`, and where that is not given 4 GiB, or a quarter of what is free if that is less. Over it a
     /// run ends with `launch_error`.

@@ -58,6 +58,7 @@ public:
         result.needed.nesting_depth = done.deepest;
         result.needed.sync_depth = done.deepest_wait;
         result.needed.live_bytes = done.arena_bytes;
+        result.shared_in_device_memory = done.shared_in_memory;
         if (done.failures.failed_calls != 0) add_to_report(done.failures, result);
         if (done.stopped != not_stopped && (done.abandoned != 0 || result.failures.empty())) {
             failure f;

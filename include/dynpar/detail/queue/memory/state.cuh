@@ -68,6 +68,7 @@ struct run_result {
     stopped_workers at_stop;         // of a run that was stopped
     unsigned deepest;
     unsigned deepest_wait;            // plus one
+    unsigned shared_in_memory;        // blocks whose shared memory was in the arena
     unsigned stopped;                 // why, see stop_reason
     unsigned long long traced;        // grids that were to be in the trace
     unsigned long long trace_places;  // that were taken, used or not
@@ -122,7 +123,8 @@ struct run_control {
     unsigned first_chunks;
     unsigned blocks_left;  // worker blocks that have ended
     unsigned deepest;
-    unsigned deepest_wait;  // plus one
+    unsigned deepest_wait;      // plus one
+    unsigned shared_in_memory;  // blocks whose shared memory was in the arena
     unsigned long long grids;
     unsigned long long abandoned;
     stopped_workers at_stop;

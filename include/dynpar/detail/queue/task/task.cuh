@@ -136,7 +136,7 @@ DYNPAR_FUNCTION inline void put_descriptor(grid_descriptor& descriptor, const sh
                                            std::uint32_t trace_id) {
     descriptor.blocks = s.blocks;
     descriptor.threads = s.moldable ? dimensions(threads) : s.threads;
-    descriptor.shared_bytes = s.shared_bytes;
+    descriptor.shared_bytes = shared_bytes_of(s, threads);
     descriptor.trace_id = trace_id;
 }
 

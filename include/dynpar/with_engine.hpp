@@ -1,0 +1,69 @@
+// One program for every engine: the engine is chosen when the program runs.
+//
+//     return dynpar::with_engine(dynpar::engine_kind::automatic, {}, [](auto& engine) {
+//         auto sum = engine.make_buffer({0u});
+//         engine.run(add_up{}, dynpar::shape(4, 256), sum.data());
+//         std::printf("%u on the %s engine\n", sum.value(), engine.name);
+//         return 0;
+//     });
+#pragma once
+
+#include <string_view>
+
+#include "dynpar.hpp"
+#include "engine_kind.hpp"
+#if DYNPAR_HAS_QUEUE_ENGINE || DYNPAR_HAS_DEVICE_LAUNCH
+#include "probe_gpu.hpp"
+#endif
+
+namespace dynpar {
+
+/// The engines that the compiler of this file can build. (Not `inline`: files of a program differ in it.)
+constexpr built_engines engines_here{DYNPAR_HAS_DEVICE_LAUNCH != 0, DYNPAR_HAS_QUEUE_ENGINE != 0};
+
+/// Chooses among the engines of this file for this machine: see `choose`, also for what it throws.
+inline engine_choice choose_engine(engine_kind asked = engine_kind::automatic, std::string_view origin = {}) {
+#if DYNPAR_HAS_QUEUE_ENGINE || DYNPAR_HAS_DEVICE_LAUNCH
+    return choose(asked, engines_here, probe_gpu(), origin);
+#else
+    return choose(asked, engines_here, {}, origin);
+#endif
+}
+
+/// Makes the chosen engine with these options and returns `program(engine)`. The program is compiled once for each
+/// engine of this file, so it takes `auto& engine`. Throws what engine and program do.
+template <class Program>
+auto with_engine(const engine_choice& choice, const engine_options& options, Program&& program) {
+    switch (choice.kind) {
+#if DYNPAR_HAS_DEVICE_LAUNCH
+        case engine_kind::cdp: {
+            cdp_options with_its_own;
+            static_cast<engine_options&>(with_its_own) = options;
+            cdp_engine engine(with_its_own);
+            return program(engine);
+        }
+#endif
+#if DYNPAR_HAS_QUEUE_ENGINE
+        case engine_kind::queue: {
+            queue_options with_its_own;
+            static_cast<engine_options&>(with_its_own) = options;
+            queue_engine engine(with_its_own);
+            return program(engine);
+        }
+#endif
+        default: {
+            host_options with_its_own;
+            static_cast<engine_options&>(with_its_own) = options;
+            host_engine engine(with_its_own);
+            return program(engine);
+        }
+    }
+}
+
+/// The same for the engine that `choose_engine(asked)` chooses.
+template <class Program>
+auto with_engine(engine_kind asked, const engine_options& options, Program&& program) {
+    return with_engine(choose_engine(asked), options, static_cast<Program&&>(program));
+}
+
+}  // namespace dynpar
