@@ -2,6 +2,7 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "platform.hpp"
 
@@ -45,13 +46,47 @@ DYNPAR_FUNCTION constexpr text type_name() {
     return text{description + first, last - first};
 }
 
+/// Where the template arguments begin in the name of an instance of a template, "tree<int, 3>"; else its length.
+template <class Kernel>
+DYNPAR_FUNCTION constexpr unsigned arguments_begin() {
+    const text type = type_name<Kernel>();
+    unsigned depth = 0;
+    for (unsigned i = type.length; i > 0; --i) {
+        const char c = type.begin[i - 1];
+        if (i == type.length && c != '>') break;
+        if (c == '>') ++depth;
+        if (c == '<' && --depth == 0) return i - 1;
+    }
+    return type.length;
+}
+
+/// A character of the kernel's own name with its type's template arguments behind it.
+template <class Kernel>
+DYNPAR_FUNCTION constexpr char instance_character(unsigned i) {
+    constexpr const char* name = Kernel::name;
+    const unsigned length = length_of(name);
+    return i < length ? name[i] : type_name<Kernel>().begin[arguments_begin<Kernel>() + i - length];
+}
+
+/// Not constexpr: the characters need a place, on either side of the compilation.
+template <class Kernel, unsigned... I>
+DYNPAR_FUNCTION text instance_name(std::integer_sequence<unsigned, I...>) {
+    static const char characters[] = {instance_character<Kernel>(I)...};
+    return {characters, sizeof...(I)};
+}
+
 }  // namespace detail
 
 /// The name of a kernel in reports and traces: its member `static constexpr const char* name`, else the name of its
-/// type.
+/// type. An instance of a template has the template's arguments behind its name: `tree<3>`.
 template <class Kernel>
 DYNPAR_FUNCTION constexpr text kernel_name() {
-    if constexpr (detail::has_name<Kernel>::value) {
+    if constexpr (detail::has_name<Kernel>::value &&
+                  detail::arguments_begin<Kernel>() != detail::type_name<Kernel>().length) {
+        constexpr unsigned length =
+            detail::length_of(Kernel::name) + detail::type_name<Kernel>().length - detail::arguments_begin<Kernel>();
+        return detail::instance_name<Kernel>(std::make_integer_sequence<unsigned, length>{});
+    } else if constexpr (detail::has_name<Kernel>::value) {
         constexpr const char* name = Kernel::name;
         return text{name, detail::length_of(name)};
     } else {

@@ -394,4 +394,35 @@ TEST_CASE("the tree puts siblings that are alike all the way down on one line") 
           "└─ then uneven <<<1, at most 64>>>\n");
 }
 
+// ---- names
+
+template <class T>
+struct outer {
+    template <int N>
+    struct named {
+        static constexpr const char* name = "sum";
+        template <class Block>
+        void operator()(Block& block) const {
+            if constexpr (N > 0) block.launch(named<N - 1>{}, shape(1, 1));
+        }
+    };
+    struct plain {
+        static constexpr const char* name = "plain";
+        template <class Block>
+        void operator()(Block&) const {}
+    };
+};
+
+TEST_CASE("each instance of a templated kernel has a name of its own") {
+    const auto name = [](dynpar::text text) { return std::string(text.begin, text.length); };
+    CHECK(name(dynpar::kernel_name<outer<std::vector<int>>::named<3>>()) == "sum<3>");
+    CHECK(name(dynpar::kernel_name<outer<std::vector<int>>::plain>()) == "plain");
+    host_options options;
+    options.trace_grids = 10;
+    std::string names;
+    for (const dynpar::grid_record& grid : host_engine(options).run(outer<int>::named<2>{}, shape(1, 1)).trace.grids)
+        names += grid.kernel + " ";
+    CHECK(names == "sum<2> sum<1> sum<0> ");
+}
+
 }  // namespace
