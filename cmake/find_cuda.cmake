@@ -62,7 +62,7 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
     endif()
     if(DYNPAR_CDP1)
         set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real)
-    elseif(dynpar_gpus MATCHES "nvidia[0-9]|GPU [0-9]")
+    elseif(NOT DYNPAR_PACKAGES AND dynpar_gpus MATCHES "nvidia[0-9]|GPU [0-9]")  # packages are for other machines
         set(CMAKE_CUDA_ARCHITECTURES native)
     else()
         set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 90-real 90-virtual)

@@ -6,8 +6,9 @@ include(CMakePackageConfigHelpers)
 
 set(DYNPAR_LINKED_DEPENDENCIES Boost zlib)
 set(DYNPAR_LINKED_NAMES Boost.Context zlib)
-set(DYNPAR_LINKED_PACKAGES libboost-context-dev zlib1g-dev)
+set(DYNPAR_LINKED_PACKAGES "libboost-context-dev (>= 1.74)" zlib1g-dev)
 
+set(DYNPAR_INSTALLABLE OFF)
 option(DYNPAR_INSTALL "Make install rules" ${PROJECT_IS_TOP_LEVEL})
 if(NOT DYNPAR_INSTALL)
     return()
@@ -20,6 +21,7 @@ foreach(dependency name package IN ZIP_LISTS DYNPAR_LINKED_DEPENDENCIES DYNPAR_L
         return()
     endif()
 endforeach()
+set(DYNPAR_INSTALLABLE ON)
 
 set(DYNPAR_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/dynpar)
 set(DYNPAR_PACKAGE_ARCHITECTURES ${CMAKE_CUDA_ARCHITECTURES})
