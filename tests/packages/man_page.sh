@@ -2,6 +2,8 @@
 # The man page and the completion of dynpar-trace have every command and option that --help has, and no others; the page renders
 # without a warning.
 #     man_page.sh PROGRAM MAN_PAGE COMPLETION
+# Lists of words are split where they are used.
+# shellcheck disable=SC2048,SC2086
 set -euo pipefail
 program=$1 page=$2 completion=$3
 failures=0
@@ -11,7 +13,7 @@ fail() { echo "FAILED: $*"; failures=1; }
 words() { sed -n 's/^  \([-a-z][-a-z,]*\) .*/\1/p' | tr ',' '\n'; }
 commands=$("$program" --help | sed -n '/^Subcommands:/,$p' | words)
 options=$("$program" --help | sed -n '/^Options:/,/^Subcommands:/p' | words)
-[ -n "$commands" ] && [ -n "$options" ] || fail "dynpar-trace --help is not understood"
+if [ -z "$commands" ] || [ -z "$options" ]; then fail "dynpar-trace --help is not understood"; fi
 declare -A of
 for command in $commands; do of[$command]=$("$program" "$command" --help | sed -n '/^Options:/,$p' | words); done
 
