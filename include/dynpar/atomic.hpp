@@ -27,7 +27,8 @@ inline constexpr bool is_atomic_number = is_atomic<T>&& std::is_arithmetic_v<T>;
 template <class T>
 inline constexpr bool is_atomic_integer = is_atomic<T>&& std::is_integral_v<T>;
 
-/// CUDA has overloads for these. In two's complement the unsigned ones serve for adding and for bits of signed integers.
+/// CUDA has overloads for these. In two's complement the unsigned ones serve for adding and for bits of signed
+/// integers.
 template <class T>
 using atomic_word = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
 template <class T>

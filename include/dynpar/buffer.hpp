@@ -15,10 +15,10 @@ namespace dynpar {
 /// How an engine allocates and copies. The functions throw (`std::bad_alloc`, `cuda_error`) and never return null;
 /// `release` does not throw.
 struct memory_space {
-    void* (*allocate)(std::size_t bytes);
-    void (*release)(void* memory) noexcept;
-    void (*copy_in)(void* there, const void* host, std::size_t bytes);
-    void (*copy_out)(void* host, const void* there, std::size_t bytes);
+    void* (*allocate)(std::size_t bytes);                                ///< memory for a buffer
+    void (*release)(void* memory) noexcept;                              ///< gives it back
+    void (*copy_in)(void* there, const void* host, std::size_t bytes);   ///< from host memory; waits
+    void (*copy_out)(void* host, const void* there, std::size_t bytes);  ///< to host memory; waits
 };
 
 /// An array in the memory of an engine: made by `engine.make_buffer<T>(n)`, freed on destruction. Its contents are
@@ -28,6 +28,7 @@ class buffer {
     static_assert(std::is_trivially_copyable_v<T>, "dynpar: a buffer copies bytes between host and engine");
 
 public:
+    /// Of `count` elements. Programs call `make_buffer` of their engine. `space` outlives the buffer.
     buffer(const memory_space& space, std::size_t count) : space_(&space), size_(count) {
         if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
         if (count != 0) data_ = static_cast<T*>(space.allocate(count * sizeof(T)));
@@ -62,7 +63,8 @@ public:
         copy_to(host.data(), size_);
         return host;
     }
-    /// One element, on the host; the first, if none is named. Throws `std::out_of_range` if there is none of that number.
+    /// One element, on the host; the first, if none is named. Throws `std::out_of_range` if there is none of that
+    /// number.
     T value(std::size_t index = 0) const {
         if (index >= size_) throw std::out_of_range("dynpar: value: the buffer has no element of that number");
         std::aligned_storage_t<sizeof(T), alignof(T)> host;

@@ -675,9 +675,9 @@ DYNPAR_FUNCTION status basic_cdp_event<Traced>::record(const basic_cdp_stream<Tr
 #endif
 }
 
-using cdp_block = basic_cdp_block<false>;
-using cdp_stream = basic_cdp_stream<false>;
-using cdp_event = basic_cdp_event<false>;
+using cdp_block = basic_cdp_block<false>;    ///< the block of a run without a trace
+using cdp_stream = basic_cdp_stream<false>;  ///< its streams
+using cdp_event = basic_cdp_event<false>;    ///< its events
 
 /// The grid behind every launch of this engine: makes the block and runs the kernel on it. The bound keeps registers
 /// few enough for every block size that the kernel may have.
@@ -699,12 +699,13 @@ struct cdp_options : engine_options {};
 /// reports them.
 ///
 /// The engine sets the given limits on the current device (see `apply`) when it is made, and they stay. A moldable
-/// kernel gets the most threads that its shape allows, or `moldable_threads`. A child grid may have at most 48 KiB of shared memory. An engine
-/// runs one grid (with everything launched from it) at a time, on its own stream.
+/// kernel gets the most threads that its shape allows, or `moldable_threads`. A child grid may have at most 48 KiB of
+/// shared memory. An engine runs one grid (with everything launched from it) at a time, on its own stream.
 class cdp_engine : public basic_engine<cdp_engine> {
 public:
     using basic_engine::try_run;
 
+    /// As in `--engine cdp`.
     static constexpr const char* name = "cdp";
 
     /// Throws `cuda_error` if there is no usable device.
@@ -726,11 +727,13 @@ public:
     /// Where its buffers are: the memory of the current device.
     static const memory_space& memory() { return detail::cuda_memory(); }
 
+    /// The GPU's name.
     std::string device() const { return host_->device(); }
     /// The threads that a moldable block gets, of at most as many as `most` says.
     unsigned moldable_threads(at_most most) const {
         return options_.moldable_threads == 0 ? most.threads : std::min(most.threads, options_.moldable_threads);
     }
+    /// As given.
     const cdp_options& options() const { return options_; }
     /// What became of each limit that was given.
     const std::vector<limit_result>& limit_results() const { return host_->limit_results(); }

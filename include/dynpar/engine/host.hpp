@@ -328,8 +328,10 @@ class host_engine : public basic_engine<host_engine> {
 public:
     using basic_engine::try_run;
 
+    /// As in `--engine host`.
     static constexpr const char* name = "host";
 
+    /// Needs no device, and takes memory when it runs.
     explicit host_engine(const host_options& options = {})
         : options_(options), scheduler_(std::make_unique<detail::host_scheduler>(options, options.fiber_stack_bytes)) {}
 
@@ -354,9 +356,11 @@ public:
         return space;
     }
 
+    /// "CPU".
     std::string device() const { return "CPU"; }
     /// The threads that a moldable block gets, of at most as many as `most` says.
     unsigned moldable_threads(at_most most) const { return scheduler_->moldable_threads(most.threads); }
+    /// As given.
     const host_options& options() const { return options_; }
 
 private:

@@ -57,6 +57,7 @@ class queue_engine : public basic_engine<queue_engine> {
 public:
     using basic_engine::try_run;
 
+    /// As in `--engine queue`.
     static constexpr const char* name = "queue";
 
     /// On the current device. Throws `cuda_error` if there is no usable device, or not enough memory.
@@ -64,8 +65,8 @@ public:
         : host_(std::make_shared<detail::queue::host_side>(options)) {}
 
     /// Runs a grid and everything launched from it; returns when all of it is complete. Calls that failed are in the
-    /// report. Throws `kernel_fault` if a kernel broke (the CUDA context is then lost), `deadlock_error` if the deadline
-    /// has passed, `cuda_error`.
+    /// report. Throws `kernel_fault` if a kernel broke (the CUDA context is then lost), `deadlock_error` if the
+    /// deadline has passed, `cuda_error`.
     template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
     report try_run(Kernel kernel, const shape& s, Args... args) {
         const detail::run_range range(name, kernel_name<Kernel>());
@@ -115,9 +116,11 @@ public:
     /// Where its buffers are: the memory of the current device.
     static const memory_space& memory() { return detail::cuda_memory(); }
 
+    /// The GPU's name.
     std::string device() const { return host_->device(); }
     /// The threads that a moldable block gets, of at most as many as `most` says.
     unsigned moldable_threads(at_most most) const { return std::min(most.threads, options().moldable_threads); }
+    /// As given, with what was not given filled in.
     const queue_options& options() const { return host_->options(); }
     /// What became of each limit that was given or that the engine needs: the stack of a thread, for one.
     const std::vector<limit_result>& limit_results() const { return host_->limit_results(); }
