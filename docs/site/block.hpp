@@ -60,6 +60,8 @@ public:
     dynpar::dimensions dim_blocks() const;
     /// The nesting depth: 0 for a grid that the host launched, one more for a child, the same for a continuation.
     unsigned depth() const;
+    /// The threads that a moldable block gets, of at most as many as `most` says: see `shape_for`.
+    unsigned moldable_threads(dynpar::at_most most) const;
 
     /// Barrier over the threads of the block that have not returned. Each of them then sees what the others wrote
     /// before.

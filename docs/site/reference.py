@@ -20,8 +20,8 @@ import xml.etree.ElementTree as ElementTree
 # Title, what the page is for, and its headers.
 SUBJECTS = [
     ("engines", "Engines", "What runs a kernel, and what it can be told.",
-     ["engine/queue.cuh", "detail/queue/host/queue_options.hpp", "engine/host.hpp", "engine/cdp.cuh",
-      "engine_options.hpp", "engine_kind.hpp"]),
+     ["with_engine.hpp", "engine/basic_engine.hpp", "engine/queue.cuh", "detail/queue/host/queue_options.hpp", "engine/host.hpp", "engine/cdp.cuh",
+      "engine_options.hpp", "engine_kind.hpp", "probe_gpu.hpp"]),
     ("kernels", "Kernels and blocks", "What a kernel is, and what it can ask of its block.",
      ["block.hpp", "kernel.hpp", "print.hpp"]),
     ("together", "Threads together", "Votes, reductions and scans of a warp or a block, and atomic operations.",

@@ -19,7 +19,8 @@ struct at_most {
 /// Shared memory of a moldable kernel: so many bytes for each thread that a block then has, rounded up to 16 bytes for
 /// the block.
 struct bytes_per_thread {
-    unsigned bytes;
+    unsigned bytes;  ///< for each thread
+    /// `bytes_per_thread(8)`
     DYNPAR_FUNCTION constexpr explicit bytes_per_thread(unsigned of_each) : bytes(of_each) {}
 };
 
@@ -44,6 +45,7 @@ struct shape {
     /// Blocks of as many threads as the engine chooses, for a moldable kernel.
     DYNPAR_FUNCTION constexpr shape(dimensions grid, at_most block, unsigned shared = 0)
         : blocks(grid), threads(block.threads), shared_bytes(shared), moldable(true) {}
+    /// A moldable shape whose blocks have shared memory for the threads that they get.
     DYNPAR_FUNCTION constexpr shape(dimensions grid, at_most block, bytes_per_thread shared)
         : blocks(grid), threads(block.threads), moldable(true), shared_per_thread(true) {
         const unsigned long long bytes = 1ull * shared.bytes * block.threads;
@@ -68,6 +70,9 @@ DYNPAR_FUNCTION constexpr unsigned shared_bytes_of(const shape& s, unsigned thre
 /// `most` says; `where` is the block that launches, or the engine that runs. Blocks are not moldable: a thread's number
 /// is `block.block_rank() * block.num_threads() + block.thread_rank()`, and some of the last block's are `items` or
 /// greater. For no items it is a shape that no grid can have.
+#if defined(__NVCC__)
+#pragma nv_exec_check_disable  // an engine is asked by the host alone
+#endif
 template <class Where>
 DYNPAR_FUNCTION shape shape_for(const Where& where, unsigned long long items, at_most most, unsigned shared = 0) {
     unsigned threads = where.moldable_threads(most);

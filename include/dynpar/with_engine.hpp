@@ -1,10 +1,9 @@
 // One program for every engine: the engine is chosen when the program runs.
 //
-//     return dynpar::with_engine(dynpar::engine_kind::automatic, {}, [](auto& engine) {
+//     dynpar::with_engine(dynpar::engine_kind::automatic, {}, [](auto& engine) {
 //         auto sum = engine.make_buffer({0u});
 //         engine.run(add_up{}, dynpar::shape(4, 256), sum.data());
 //         std::printf("%u on the %s engine\n", sum.value(), engine.name);
-//         return 0;
 //     });
 #pragma once
 
