@@ -121,6 +121,21 @@ else()
     dynpar_report_dependency("zlib" ON)
 endif()
 
+# ---- protozero: traces in Perfetto's format, in src/*.cpp only.
+find_path(DYNPAR_PROTOZERO_INCLUDE_DIR protozero/pbf_builder.hpp DOC "Folder that holds protozero/pbf_builder.hpp")
+mark_as_advanced(DYNPAR_PROTOZERO_INCLUDE_DIR)
+add_library(dynpar_protozero INTERFACE)
+if(DYNPAR_PROTOZERO_INCLUDE_DIR)
+    target_include_directories(dynpar_protozero SYSTEM INTERFACE ${DYNPAR_PROTOZERO_INCLUDE_DIR})
+    dynpar_report_dependency("protozero" OFF)
+else()
+    FetchContent_Declare(protozero
+        GIT_REPOSITORY https://github.com/mapbox/protozero.git GIT_TAG v1.7.1 GIT_SHALLOW TRUE SOURCE_SUBDIR include)
+    FetchContent_MakeAvailable(protozero)
+    target_include_directories(dynpar_protozero SYSTEM INTERFACE ${protozero_SOURCE_DIR}/include)
+    dynpar_report_dependency("protozero" ON)
+endif()
+
 # ---- d3: drawn with in the HTML page of a trace, and embedded in the library. Version 3, which Debian has.
 find_file(DYNPAR_D3 d3.min.js PATHS /usr/share/javascript/d3 /usr/share/nodejs/d3 PATH_SUFFIXES share/javascript/d3 d3
     DOC "d3.min.js, version 3")

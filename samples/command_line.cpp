@@ -229,10 +229,10 @@ command_line::command_line(std::string name, std::string description, std::ostre
     app.add_flag("--print-config", state_->print_config, "print every setting and where it comes from, and stop");
     app.add_flag("--tree", state_->tree, "print the nesting tree: which grid launched which");
     app.add_option("--trace", state_->trace_file,
-                   wrapped("write the trace of the run to this file, which ends with .json (Chrome, Perfetto), .html "
-                           "(a page), .dot (Graphviz), .txt (the tree) or .dynpar.json (for dynpar-trace); with .gz "
-                           "after .json it is packed; a further run of the same program gets a file of its own, "
-                           "run-2.html beside run.html"))
+                   wrapped("write the trace of the run to this file, which ends with .html (a page), .pftrace "
+                           "(Perfetto), .json (Chrome, Perfetto), .dot (Graphviz), .txt (the tree) or .dynpar.json "
+                           "(for dynpar-trace); with .gz after .json it is packed; a further run of the same program "
+                           "gets a file of its own, run-2.html beside run.html"))
         ->type_name("FILE");
     app.add_flag("--recommend", state_->recommend,
                  wrapped("print the smallest limits that would have done, as a piece of dynpar.toml"));

@@ -23,6 +23,7 @@
 #include <dynpar/chrome_trace.hpp>
 #include <dynpar/detail/printable.hpp>
 #include <dynpar/graphviz.hpp>
+#include <dynpar/perfetto_trace.hpp>
 #include <dynpar/trace_page.hpp>
 
 #include "gzip.hpp"
@@ -53,7 +54,7 @@ constexpr std::array<status, 10> statuses = {status::success,
                                              status::launch_failed};
 
 constexpr const char* advice = "give a file written with the ending .dynpar.json";
-constexpr const char* endings = ".txt, .dynpar.json, .dynpar.json.gz, .json, .json.gz, .dot or .html";
+constexpr const char* endings = ".txt, .dynpar.json, .dynpar.json.gz, .json, .json.gz, .pftrace, .dot or .html";
 
 json or_null(std::uint32_t number) { return number == grid_record::none ? json() : json(number); }
 json or_null(std::uint64_t time) { return time == grid_record::never ? json() : json(time); }
@@ -307,6 +308,7 @@ trace_format format_of(const std::string& file) {
     if (ends_with(file, ".dynpar.json.gz")) return trace_format::saved_gzip;
     if (ends_with(file, ".json")) return trace_format::chrome;
     if (ends_with(file, ".json.gz")) return trace_format::chrome_gzip;
+    if (ends_with(file, ".pftrace")) return trace_format::perfetto;
     if (ends_with(file, ".dot")) return trace_format::dot;
     if (ends_with(file, ".txt")) return trace_format::tree;
     if (ends_with(file, ".html")) {
@@ -349,6 +351,7 @@ void write_trace(std::ostream& out, const trace& t, trace_format format) {
         case trace_format::saved_gzip: write_packed(out, t, trace_format::saved); break;
         case trace_format::chrome: write_chrome_trace(out, t); break;
         case trace_format::chrome_gzip: write_packed(out, t, trace_format::chrome); break;
+        case trace_format::perfetto: write_perfetto_trace(out, t); break;
         case trace_format::dot: write_dot(out, t); break;
         case trace_format::page: write_trace_page(out, t); break;
     }

@@ -92,8 +92,8 @@ int main(int argc, char** argv) {
 
     CLI::App* const convert = app.add_subcommand("convert",
                                                  "write it in another format, which the new file's name tells: "
-                                                 ".json (Chrome, Perfetto), .html, .dot, .txt, .dynpar.json; "
-                                                 "with .gz after .json it is packed");
+                                                 ".pftrace (Perfetto), .json (Chrome, Perfetto), .html, .dot, "
+                                                 ".txt, .dynpar.json; with .gz after .json it is packed");
     convert->add_option("trace", file, "a saved trace")->required()->type_name("FILE");
     convert->add_option("out", second, "the file to write")->required()->type_name("FILE");
 

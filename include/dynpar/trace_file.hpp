@@ -22,6 +22,7 @@ enum class trace_format : unsigned char {
     saved_gzip,   ///< .dynpar.json.gz  the same, packed
     chrome,       ///< .json            Chrome's trace events
     chrome_gzip,  ///< .json.gz         the same, packed
+    perfetto,     ///< .pftrace         Perfetto's own, packed
     dot,          ///< .dot             a graph for Graphviz
     page,         ///< .html            a page with tree, timeline and table
 };

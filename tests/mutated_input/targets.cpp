@@ -16,6 +16,7 @@
 
 #include "../../samples/command_line.hpp"
 #include "../trace/chrome_slices.hpp"
+#include "../trace/perfetto_slices.hpp"
 
 namespace mutated_input {
 namespace {
@@ -56,6 +57,9 @@ void write_all(const trace& t) {
 
     const chrome_slices slices = read_chrome_slices(t);
     require(slices.wrong.empty(), "Chrome's format: " + slices.wrong);
+    const perfetto_slices same = read_perfetto_slices(t);
+    require(same.wrong.empty(), "Perfetto's format: " + same.wrong);
+    require(same.count == slices.count, "Perfetto's format has more slices than Chrome's, or fewer");
     // Most of a page is the same for every trace, and large.
     if (dynpar::has_trace_page() && t.grids.size() % 16 == 1) static_cast<void>(written(t, trace_format::page));
     std::ostringstream text;

@@ -26,6 +26,7 @@
 
 #include "chrome_slices.hpp"
 #include "gzip.hpp"
+#include "perfetto_slices.hpp"
 
 namespace {
 
@@ -353,6 +354,7 @@ TEST_CASE("formats: the file's name tells, and a name that tells none is refused
     CHECK(dynpar::format_of("a/b.dynpar.json.gz") == dynpar::trace_format::saved_gzip);
     CHECK(dynpar::format_of("b.json") == dynpar::trace_format::chrome);
     CHECK(dynpar::format_of("b.json.gz") == dynpar::trace_format::chrome_gzip);
+    CHECK(dynpar::format_of("b.pftrace") == dynpar::trace_format::perfetto);
     CHECK(dynpar::format_of("b.dot") == dynpar::trace_format::dot);
     CHECK(dynpar::format_of("b.txt") == dynpar::trace_format::tree);
     if (dynpar::has_trace_page()) {
@@ -364,7 +366,7 @@ TEST_CASE("formats: the file's name tells, and a name that tells none is refused
             "libjs-d3 and configure again, or give a name that ends with .json",
             dynpar::trace_file_error);
     }
-    for (const char* name : {"", "b", "json", ".json", "b.JSON", "b.txt.gz", ".json.gz", "b.gz"}) {
+    for (const char* name : {"", "b", "json", ".json", "b.JSON", "b.txt.gz", ".json.gz", "b.gz", "b.pftrace.gz"}) {
         CHECK_THROWS_AS(dynpar::format_of(name), dynpar::trace_file_error);
     }
     CHECK_THROWS_AS(dynpar::write_trace("no/such/folder/t.dot", trace{}), dynpar::trace_file_error);
@@ -582,6 +584,32 @@ TEST_CASE("chrome: a child that begins before its parent has a track of its own"
     CHECK(slices_in_order(t) == 4);
 }
 
+TEST_CASE("perfetto: what is packed is never larger than readers want, also if a grid launches very many") {
+    trace t;
+    add(t, grid(grid_record::none, "root", 0, 0, 0, 4000000));
+    for (std::uint32_t i = 1; i < 400000; ++i)
+        add(t, grid(0, "child", 1, i, 10 + i * 7919ull % 400000, 11 + i * 7919ull % 400000));
+    const perfetto_slices slices = read_perfetto_slices(t);
+    CHECK(slices.wrong == "");
+    CHECK(slices.count == t.grids.size());
+    CHECK((slices.unpacked > 0 && slices.unpacked < 20));
+}
+
+TEST_CASE("perfetto: the same trace is the same file, and one that cannot be written whole leaves nothing") {
+    const empty_folder folder;
+    const std::string text = written(small_trace(), dynpar::trace_format::perfetto);
+    CHECK(text == written(small_trace(), dynpar::trace_format::perfetto));
+    const std::string file = folder.path("run.pftrace");
+    {
+        const file_size_limit limit(text.size() - 1);
+        CHECK_THROWS_AS(dynpar::write_trace(file, small_trace()), dynpar::trace_file_error);
+    }
+    CHECK(folder.entries() == 0);
+    dynpar::write_trace(file, small_trace());
+    CHECK(text_of(file) == text);
+    CHECK(error_of(text).rfind("t.dynpar.json: is no JSON (at byte ", 0) == 0);
+}
+
 TEST_CASE("writers: there is no trace that cannot be written") {
     constexpr std::uint32_t none = grid_record::none;
     trace t = small_trace();
@@ -599,6 +627,9 @@ TEST_CASE("writers: there is no trace that cannot be written") {
     t.engine = "\xff";
     for (std::size_t i = 0; i < t.grids.size(); i += 3) t.grids[i].id = none;
     CHECK(slices_in_order(t) == 13);
+    const perfetto_slices perfetto = read_perfetto_slices(t);
+    CHECK(perfetto.wrong == "");
+    CHECK(perfetto.count == 13);
     for (const auto format :
          {dynpar::trace_format::tree, dynpar::trace_format::saved, dynpar::trace_format::chrome_gzip,
           dynpar::trace_format::dot, dynpar::trace_format::page}) {
