@@ -7,7 +7,8 @@ the folder of the headers. PAGES is a new folder: one page for each subject, on 
 each header its declarations in the order of the source. Breathe shows them.
 
 It is an error if a public header is on no page, if a public class, function, variable, type or macro has no `///`
-comment, and if the block of an engine has a member that neither `Block` nor a comment has. Not asked for a comment, and
+comment, if the block of an engine has a member that neither `Block` nor a comment has, and if the guide's tables lack a
+member of reports or options. Not asked for a comment, and
 not shown without one: destructors, copies and moves, what is deleted, the call of a function object.
 """
 import itertools
@@ -20,8 +21,8 @@ import xml.etree.ElementTree as ElementTree
 # Title, what the page is for, and its headers.
 SUBJECTS = [
     ("engines", "Engines", "What runs a kernel, and what it can be told.",
-     ["with_engine.hpp", "engine/basic_engine.hpp", "engine/queue.cuh", "detail/queue/host/queue_options.hpp", "engine/host.hpp", "engine/cdp.cuh",
-      "engine_options.hpp", "engine_kind.hpp", "probe_gpu.hpp"]),
+     ["with_engine.hpp", "engine/basic_engine.hpp", "engine/queue.cuh", "detail/queue/host/queue_options.hpp",
+      "engine/host.hpp", "engine/cdp.cuh", "engine_options.hpp", "engine_kind.hpp", "probe_gpu.hpp"]),
     ("kernels", "Kernels and blocks", "What a kernel is, and what it can ask of its block.",
      ["block.hpp", "kernel.hpp", "print.hpp"]),
     ("together", "Threads together", "Votes, reductions and scans of a warp or a block, and atomic operations.",
@@ -49,6 +50,8 @@ WITHOUT_A_PAGE = {"dynpar.hpp", "engine/missing.hpp"}
 BLOCKS = {"dynpar::host_block", "dynpar::host_stream", "dynpar::host_event", "dynpar::basic_cdp_block",
           "dynpar::basic_cdp_stream", "dynpar::basic_cdp_event"}
 CONCEPT = "Block"
+# The guide has tables of all members of these.
+IN_GUIDE = ("report", "failure", "run_needs", "engine_options", "host_options", "queue_options", "limits")
 # For dynpar's own headers.
 PRIVATE_MACROS = {"DYNPAR_NOINLINE", "DYNPAR_ON_HOST", "DYNPAR_VERSION_TEXT", "DYNPAR_VERSION_QUOTED"}
 NOT_YET = ("engine/", "buffer.hpp")  # comments are to be written
@@ -151,6 +154,8 @@ class Reference:
                     continue
                 if not is_documented(owner):
                     self.error(owner, f"{name} has no /// comment")
+                if name.removeprefix("dynpar::") in IN_GUIDE:
+                    self.check_guide(owner)
             elif kind not in ("namespace", "file"):
                 continue
             for member in owner.iterfind("sectiondef/memberdef"):
@@ -162,6 +167,14 @@ class Reference:
                 for value in member.iterfind("enumvalue"):
                     if not is_documented(value):
                         self.error(member, f"{name_of(member)}::{words(value.find('name'))} has no /// comment")
+
+    def check_guide(self, owner):
+        guide = (self.headers.parent.parent / "docs/guide.md").read_text(encoding="utf-8")
+        rows = [line for line in guide.splitlines() if line.startswith("|")]
+        for member in owner.iterfind("sectiondef/memberdef"):
+            name = words(member.find("name"))
+            if member.get("static") == "no" and not any(f"`{name}`" in row or f"limits.{name}`" in row for row in rows):
+                self.error(member, f"{name_of(member)}: in no table of docs/guide.md")
 
     def is_inside_private(self, name):
         parent = name.rpartition("::")[0]
