@@ -14,7 +14,8 @@ import sys
 
 # What the sidebar shows, in this order: pages, with a title where their own is long. A document that is not here is an error.
 CONTENTS = [
-    ("Begin", ["docs/guide", "docs/building", "docs/porting-from-cdp1", "docs/tracing"]),
+    ("Begin", ["docs/quick-start", "docs/guide", "docs/samples", "docs/building", "docs/support",
+               "docs/porting-from-cdp1", "docs/tracing"]),
     ("Reference", ["reference/index", "docs/contract"]),
     ("The queue engine", ["How it works <docs/queue-engine>", "Programs, costs, tuning <docs/tuning>",
                           "What has been shown <docs/state>", "Orders of memory <docs/orders>",
@@ -116,12 +117,19 @@ class Site:
             if page != "index" and page not in listed:
                 raise ValueError(f"{document}: in no part of the contents; name it in docs/site/documents.py")
 
+    def check_samples(self):
+        index = (self.root / "docs/samples.md").read_text(encoding="utf-8")
+        for sample in sorted((self.root / "samples").glob("*/CMakeLists.txt")):
+            if f"\n| [{sample.parent.name}](" not in index:
+                raise ValueError(f"docs/samples.md: the table of all samples has no {sample.parent.name}")
+
 
 def main():
     root, source = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
     site = Site(root, source)
     try:
         site.check_contents()
+        site.check_samples()
         for document in site.documents:
             site.copy(document)
     except ValueError as error:

@@ -1,0 +1,72 @@
+"""Runs the commands with which the documents say that a program is built.
+
+    check_commands.py --root ROOT DOCUMENT...
+
+A block that begins with "```text commands" is run as it stands, by bash, in a folder for each document in which ROOT's
+`include` and `src` are, as in a checkout. A block of C++ whose text before it ends with a file's name in backquotes and
+a colon is written to that file first. A block "```text printed" after the commands is what they print, all of it.
+
+Ends with 77 where Boost.Context or spdlog is not installed in the system: the commands are for one that has them.
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def blocks(text):
+    """For each block: its first line without the fence, its number, the paragraph before it, its text."""
+    for found in re.finditer(r"^```([^\n]*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        before = text[:found.start()].rstrip().rsplit("\n\n", 1)[-1]
+        yield found[1], text[:found.start(2)].count("\n") + 1, " ".join(before.split()), found[2]
+
+
+def is_missing():
+    """Which library the commands need and the system has not, if any."""
+    boost = subprocess.run(["g++", "-E", "-x", "c++", "-"], input="#include <boost/context/fiber.hpp>\n",
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, encoding="utf-8", check=False)
+    spdlog = subprocess.run(["sh", "-c", "pkg-config --exists spdlog"], stderr=subprocess.DEVNULL, check=False)
+    return "Boost.Context" if boost.returncode else "spdlog, or pkg-config" if spdlog.returncode else None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", required=True)
+    parser.add_argument("documents", nargs="+")
+    given = parser.parse_args()
+    if is_missing():
+        print(f"skipped: not installed in the system: {is_missing()}")
+        return 77
+    run = wrong = 0
+    for document in given.documents:
+        with open(document, encoding="utf-8") as file:
+            text = file.read()
+        if "```text commands" not in text:
+            continue
+        with tempfile.TemporaryDirectory(prefix="dynpar-commands-") as folder:
+            for name in ("include", "src"):
+                os.symlink(os.path.join(os.path.abspath(given.root), name), os.path.join(folder, name))
+            printed = None
+            for kind, line, before, content in blocks(text):
+                named = re.search(r"`([a-z]+\.c(?:u|pp))`[^`]*:$", before)
+                if kind.startswith("cpp") and named:
+                    with open(os.path.join(folder, named[1]), "w", encoding="utf-8") as file:
+                        file.write(content)
+                elif kind == "text commands":
+                    done = subprocess.run(["bash", "-eu", "-c", content], cwd=folder, stdout=subprocess.PIPE,
+                                          stderr=subprocess.PIPE, encoding="utf-8", check=False)
+                    run, printed = run + 1, done.stdout
+                    if done.returncode != 0:
+                        wrong += 1
+                        print(f"{document}:{line}: status {done.returncode}\n{content}{done.stdout}{done.stderr}")
+                elif kind == "text printed" and content != printed:
+                    wrong += 1
+                    print(f"{document}:{line}: the commands before print\n{printed}")
+    print(f"{run} blocks of commands run, {wrong} wrong")
+    return 1 if wrong or not run else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
