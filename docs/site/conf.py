@@ -3,6 +3,7 @@ import os
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.domains.cpp import CPPDomain
 
 project = "dynpar"
 author = "the dynpar authors"
@@ -26,6 +27,13 @@ html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
 html_theme_options = {"navigation_with_keys": True}
+
+
+class Names(CPPDomain):
+    """What the search finds by name: not every parameter of a function, too."""
+
+    def get_objects(self):
+        return (found for found in super().get_objects() if not found[2].endswith("Param"))
 
 
 def names_in_code(app):
@@ -61,4 +69,5 @@ def link_names(app, doctree, page):
 
 
 def setup(app):
+    app.add_domain(Names, override=True)
     app.connect("doctree-resolved", link_names)
