@@ -6,11 +6,12 @@ A block that begins with "```text commands" is run as it stands, by bash, in a f
 `include` and `src` are, as in a checkout. A block of C++ whose text before it ends with a file's name in backquotes and
 a colon is written to that file first. A block "```text printed" after the commands is what they print, all of it.
 
-Ends with 77 where Boost.Context or spdlog is not installed in the system: the commands are for one that has them.
+Ends with 77 where a library is not installed in the system: the commands are for one that has them.
 """
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -23,12 +24,15 @@ def blocks(text):
         yield found[1], text[:found.start(2)].count("\n") + 1, " ".join(before.split()), found[2]
 
 
-def is_missing():
-    """Which library the commands need and the system has not, if any."""
-    boost = subprocess.run(["g++", "-E", "-x", "c++", "-"], input="#include <boost/context/fiber.hpp>\n",
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, encoding="utf-8", check=False)
-    spdlog = subprocess.run(["sh", "-c", "pkg-config --exists spdlog"], stderr=subprocess.DEVNULL, check=False)
-    return "Boost.Context" if boost.returncode else "spdlog, or pkg-config" if spdlog.returncode else None
+def missing_header():
+    """A header that the commands need and the system has not, if any."""
+    for header in ("boost/context/fiber.hpp", "nlohmann/json.hpp", "spdlog/spdlog.h", "toml++/toml.h", "zlib.h"):
+        if subprocess.run(["g++", "-std=c++17", "-M", "-x", "c++", "-"], input=f"#include <{header}>\n",
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, encoding="utf-8",
+                          check=False).returncode != 0:
+            return header
+    return None if shutil.which("pkg-config") else "pkg-config"
+
 
 
 def main():
@@ -36,8 +40,9 @@ def main():
     parser.add_argument("--root", required=True)
     parser.add_argument("documents", nargs="+")
     given = parser.parse_args()
-    if is_missing():
-        print(f"skipped: not installed in the system: {is_missing()}")
+    missing = missing_header()
+    if missing:
+        print(f"skipped: not installed in the system: {missing}")
         return 77
     run = wrong = 0
     for document in given.documents:
