@@ -52,7 +52,7 @@ if(TARGET spdlog::spdlog_header_only)
     target_compile_definitions(dynpar_spdlog INTERFACE
         $<TARGET_PROPERTY:spdlog::spdlog_header_only,INTERFACE_COMPILE_DEFINITIONS>)
     get_target_property(dynpar_spdlog_definitions spdlog::spdlog_header_only INTERFACE_COMPILE_DEFINITIONS)
-    if("SPDLOG_FMT_EXTERNAL" IN_LIST dynpar_spdlog_definitions)
+    if("${dynpar_spdlog_definitions}" MATCHES "SPDLOG_FMT_EXTERNAL")  # perhaps in a generator expression
         # This spdlog uses the system's fmt, and fmt::fmt is a shared library there.
         target_link_libraries(dynpar_spdlog INTERFACE fmt::fmt-header-only)
     endif()
