@@ -1,6 +1,6 @@
-# Called by cpack when the packages are made, and before they are copied to where they are wanted: packs each again, with what
-# CMake 3.25 has no setting for (Multi-Arch, a synopsis for each package), and by dpkg-deb, which gives every file in it the date
-# SOURCE_DATE_EPOCH at the latest (before_package.cmake sets it).
+# Called by cpack when the packages are made, and before they are copied to where they are wanted: packs each again,
+# with what CMake 3.25 has no setting for (Multi-Arch, a synopsis for each package), and by dpkg-deb, which gives
+# every file in it the date SOURCE_DATE_EPOCH at the latest (before_package.cmake sets it).
 cmake_minimum_required(VERSION 3.25)
 foreach(package IN LISTS CPACK_PACKAGE_FILES)
     set(folder ${CPACK_TEMPORARY_DIRECTORY}/again)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Programs are built against the packages, with CMake and with pkg-config, and run; dynpar-trace of the packages reads what one of
-# them wrote. The packages are unpacked in folders: nothing is installed.
+# Programs are built against the packages, with CMake and with pkg-config, and run; dynpar-trace of the packages reads
+# what one of them wrote. The packages are unpacked in folders: nothing is installed.
 #     use.sh FOLDER_OF_BUILD.SH FOLDER ROOT [OPTION OF CMAKE]...
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/built.sh"
@@ -28,6 +28,9 @@ build trace "$(dirname "${BASH_SOURCE[0]}")/trace_consumer" "$@"
 (cd "$folder" && trace/consumer run.dynpar.json) || fail "the program ends with $?"
 "$usr/bin/dynpar-trace" print --tree "$folder/run.dynpar.json" >"$folder/tree" || fail "dynpar-trace print ends with $?"
 [ "$(grep -c halving "$folder/tree")" = 4 ] || fail "the tree has not 4 grids: $(cat "$folder/tree")"
+# What Conan builds with its package.
+build conan_test "$root/packaging/conan/test_package"
+"$folder/conan_test/consumer" >"$folder/conan_test.output" || fail "the program of packaging/conan/test_package ends with $?"
 version=$(sed -n 's/^#define DYNPAR_VERSION_[MP][A-Z]* \([0-9]*\).*/\1/p' "$root/include/dynpar/version.hpp" | paste -sd.)
 [ "$("$usr/bin/dynpar-trace" --version)" = "dynpar-trace (dynpar $version)" ] || fail "$("$usr/bin/dynpar-trace" --version)"
 if ldd "$usr/bin/dynpar-trace" | grep -E 'spdlog|fmt|boost|not found'; then fail "dynpar-trace needs these libraries"; fi
