@@ -1,6 +1,7 @@
-# Debian packages, made by cpack from the install components of package.cmake: libdynpar-dev, dynpar-tools, and with CUDA
-# libdynpar-cuda-dev. Only for the preset `packages`, which sets the folders and flags that Debian has; how packages are
-# made and what depends on what: docs/building.md. What is in them, and that they work, is tested in tests/packages.
+# Debian packages, made by cpack from the install components of package.cmake: libdynpar-dev, dynpar-tools, and with
+# CUDA libdynpar-cuda-dev. Only for the preset `packages`, which sets the folders and flags that Debian has; how
+# packages are made and what depends on what: docs/building.md. What is in them, and that they work, is tested in
+# tests/packages.
 option(DYNPAR_PACKAGES "Make Debian packages with cpack: see the preset packages" OFF)
 if(NOT DYNPAR_PACKAGES)
     return()

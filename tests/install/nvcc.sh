@@ -1,6 +1,7 @@
 #!/bin/sh
-# nvcc.sh <install prefix> <build folder> <nvcc> <architecture>: nvcc with the flags that docs/building.md has for those who use
-# neither CMake nor pkg-config. First the queue engine, of which the headers are enough, then the library with device code.
+# nvcc.sh <install prefix> <build folder> <nvcc> <architecture>: nvcc with the flags that docs/building.md has for
+# those who use neither CMake nor pkg-config. First the queue engine, of which the headers are enough, then the
+# library with device code.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$1 folder=$2 nvcc=$3 architecture=$4

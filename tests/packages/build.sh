@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the Debian packages as docs/building.md says, into FOLDER/new; the same once more, later, under another umask, and with some
-# files compiled again, into FOLDER/again; and those of an older revision, from the same libraries, into FOLDER/old.
+# Builds the Debian packages as docs/building.md says, into FOLDER/new; the same once more, later, under another
+# umask, and with some files compiled again, into FOLDER/again; and those of an older revision, from the same
+# libraries, into FOLDER/old.
 #     build.sh ROOT FOLDER [OPTION OF CMAKE]...
 set -euo pipefail
 root=$1 folder=$2

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What is in the packages: each file in one of them and where Debian wants it, no folder of the build, of root, for all to read.
+# What is in the packages: each file in one of them and where Debian wants it, no folder of the build, of root, for
+# all to read.
 #     contents.sh FOLDER_OF_BUILD.SH FOLDER ROOT
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/built.sh"

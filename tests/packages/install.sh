@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# dpkg installs, upgrades and removes the packages, in folders that stand for the root of a system: what depends on what, and that
-# a package takes away its own files and no others.
+# dpkg installs, upgrades and removes the packages, in folders that stand for the root of a system: what depends on
+# what, and that a package takes away its own files and no others.
 #     install.sh FOLDER_OF_BUILD.SH FOLDER
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/built.sh"

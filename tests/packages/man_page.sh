@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The man page and the completion of dynpar-trace have every command and option that --help has, and no others; the page renders
-# without a warning.
+# The man page and the completion of dynpar-trace have every command and option that --help has, and no others; the
+# page renders without a warning.
 #     man_page.sh PROGRAM MAN_PAGE COMPLETION
 # Lists of words are split where they are used.
 # shellcheck disable=SC2048,SC2086
