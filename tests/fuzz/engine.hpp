@@ -81,6 +81,7 @@ inline options_type options_for(const engine_settings& settings) {
     options.limits.sync_depth = settings.sync_depth;
     if (settings.nesting_depth != all) options.limits.nesting_depth = settings.nesting_depth;
     if (settings.traced != 0) options.trace_grids = 4096;
+    options.moldable_threads = settings.moldable_threads;
 #if FUZZ_ENGINE_HOST
     if (settings.pending_launches != 0) options.limits.pending_launches = settings.pending_launches;
 #elif FUZZ_ENGINE_QUEUE
@@ -90,7 +91,6 @@ inline options_type options_for(const engine_settings& settings) {
     options.memory_bytes = settings.memory_bytes;
     options.worker_blocks = settings.worker_blocks;
     options.block_threads = settings.block_threads;
-    options.moldable_threads = settings.moldable_threads;
     options.shared_bytes = settings.shared_bytes;
     options.deadline_milliseconds = 20000;
 #if defined(DYNPAR_SIMULATED_GPU) && DYNPAR_SIMULATED_GPU
