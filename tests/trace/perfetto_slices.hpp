@@ -33,7 +33,7 @@ void for_each_perfetto_packet(protozero::data_view file, std::string& wrong, Use
         if (packed.size() > 511 * 1000) wrong = "a pack is larger than Perfetto asks for";
         std::string text;
         int result = Z_BUF_ERROR;
-        for (uLongf size = 1 << 20; result == Z_BUF_ERROR; size *= 2) {
+        for (uLongf size = 1 << 16; result == Z_BUF_ERROR; size *= 2) {
             text.resize(size);
             uLongf used = size;
             result = uncompress(reinterpret_cast<Bytef*>(text.data()), &used,
