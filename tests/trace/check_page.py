@@ -7,9 +7,9 @@ Exits with 77 (skipped) where Chromium cannot run at all.
 import html.parser
 import json
 import re
-import subprocess
 import sys
-import tempfile
+
+import chromium
 
 
 def fail(message):
@@ -49,32 +49,23 @@ class Page(html.parser.HTMLParser):
 
 
 def main():
-    chromium, page_file, trace_file = sys.argv[1:]
+    browser, page_file, trace_file = sys.argv[1:]
     with open(page_file, encoding="utf-8") as file:
         text = file.read()
     for pattern in (r'\bsrc\s*=\s*["\']?\s*(https?:)?//', r"<link\b", r"@import", r"\burl\("):
         own = re.sub(r"<script>.*?</script>", "", text, count=1, flags=re.S)
         if re.search(pattern, own):
             fail(f"the page needs something from outside: {pattern}")
-    with tempfile.TemporaryDirectory() as profile:
-        command = [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-                   f"--user-data-dir={profile}", "--enable-logging=stderr", "--window-size=1280,1000",
-                   "--virtual-time-budget=60000", "--dump-dom", f"file://{page_file}"]
-        try:
-            run = subprocess.run(command, capture_output=True, timeout=200, text=True, check=False)
-        except OSError as error:
-            print(f"check_page: skipped: {chromium} cannot be run: {error}")
-            sys.exit(77)
-    if run.returncode != 0 and not run.stdout:
-        print(f"check_page: skipped: {chromium} does not start here:\n{run.stderr[-2000:]}")
+    try:
+        with chromium.Page(browser, page_file) as shown:
+            dom, console = shown.value("document.documentElement.outerHTML"), shown.console
+    except chromium.NotHere as error:
+        print(f"check_page: skipped: {error}")
         sys.exit(77)
-    console = [line for line in run.stderr.splitlines() if "CONSOLE" in line]
     if console:
         fail("lines on the console:\n" + "\n".join(console))
     page = Page()
-    page.feed(run.stdout)
-    if page.attributes["body"][0].get("data-ready") != "yes":
-        fail("the page's script did not come to its end")
+    page.feed(dom)
 
     with open(trace_file, encoding="utf-8") as file:
         trace = json.load(file)

@@ -59,15 +59,31 @@ def save(file, grids, **more):
                    "clock_error": 0, "missing": 0, **more, "kernels": KERNELS, "shapes": SHAPES, "columns": COLUMNS, "grids": grids}, out)
 
 
-def expect(what, is_, wanted):
-    """One check, with both values in its message."""
-    if is_ != wanted:
-        sys.exit(f"check_page_use: {what}: {is_!r} instead of {wanted!r}")
+def expect(what, look, wanted):
+    """One check, with both values in its message. What the page shows is given as a function, and looked at until it is
+    as wanted: when an input arrives, and when the page draws what follows from it, is the browser's affair."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            is_ = look() if callable(look) else look
+        except RuntimeError as error:  # an element that is just being replaced
+            is_ = error
+        if is_ == wanted:
+            return
+        if not callable(look) or time.monotonic() > deadline:
+            sys.exit(f"check_page_use: {what}: {is_!r} instead of {wanted!r}")
+        time.sleep(0.05)
 
 
 def shown_time(page):
     """From and to, in nanoseconds."""
     return page.value("[Number(timeline.dataset.from), Number(timeline.dataset.to)]")
+
+
+def shown_after(page, before):
+    """From and to, when they are others than before."""
+    expect("the time that is shown changes", lambda: shown_time(page) != before, True)
+    return shown_time(page)
 
 
 def place_of(page, x_time):
@@ -77,48 +93,50 @@ def place_of(page, x_time):
     return left + 74 + (x_time - start) / (stop - start) * (width - 74), top + 30
 
 
+def place_of_chosen(page):
+    """Where the chosen grid is in the window."""
+    page.settle()
+    return page.value("(() => { const b = timeline.getBoundingClientRect(), p = timeline.dataset.box.split(' ').map(Number); return [b.left + p[0], b.top + p[1]]; })()")
+
+
 def chosen_everywhere(page, number, kernel, depth):
     """The chosen grid, as each part of the page shows it."""
-    page.settle()
-    expect("the grid in the timeline", page.value("Number(timeline.dataset.chosen)"), number)
-    expect("the grid in words", page.value("Number(details.dataset.grid)"), number)
-    if not page.value("details.textContent").startswith(f"grid {number}: {kernel} "):
-        sys.exit("check_page_use: the details say " + page.value("details.textContent"))
-    expect("lines that are chosen in the tree", page.value("document.querySelectorAll('#tree [aria-selected=true]').length"), 1)
-    line = page.value("document.querySelector('#tree [aria-selected=true]').innerText.split('\\n').slice(0, 2).join(' ')")
-    if kernel not in line:
-        sys.exit(f"check_page_use: the tree shows {line!r} for grid {number}, {kernel}")
-    expect("the grid in the tree", page.value("Number(tree.dataset.chosen)"), number)
-    expect("it can be seen in the tree", page.value(
+    expect("the grid in the timeline", lambda: page.value("Number(timeline.dataset.chosen)"), number)
+    expect("the grid in words", lambda: page.value("[Number(details.dataset.grid), details.textContent.split(' ').slice(0, 3).join(' ')]"),
+           [number, f"grid {number}: {kernel}"])
+    expect("the grid in the tree", lambda: page.value("Number(tree.dataset.chosen)"), number)
+    expect("lines that are chosen in the tree", lambda: page.value("document.querySelectorAll('#tree [aria-selected=true]').length"), 1)
+    expect(f"grid {number}, {kernel}, is the line's", lambda: page.value(
+        f"document.querySelector('#tree [aria-selected=true]').innerText.split('\\n').slice(0, 2).join(' ').includes('{kernel}')"), True)
+    expect("it can be seen in the tree", lambda: page.value(
         "(() => { const a = document.querySelector('#tree [aria-selected=true] > .line').getBoundingClientRect(), "
         "b = tree.getBoundingClientRect(); return a.top >= b.top - 1 && a.top < b.bottom; })()"), True)
-    row = page.value("Array.from(document.querySelectorAll('#table tr.chosen')).map((r) => [r.cells[0].textContent, Number(r.cells[1].textContent)])")
-    expect("the row of the table", row, [[kernel, depth]])
+    expect("the row of the table", lambda: page.value(
+        "Array.from(document.querySelectorAll('#table tr.chosen')).map((r) => [r.cells[0].textContent, Number(r.cells[1].textContent)])"), [[kernel, depth]])
 
 
 def case_fills(page, _):
     """The timeline takes the room that there is."""
     for width, height in ((1280, 1000), (1900, 1100), (1000, 640), (700, 900), (360, 640)):
         page.resize(width, height)
-        page.settle()
-        time.sleep(0.1)
-        page.settle()
-        box = page.value("(() => { const b = timeline.getBoundingClientRect(); return [b.left, b.right, b.height]; })()")
-        if box[0] > 20 or box[1] < width - 50 or box[1] > width or box[2] < 80:
-            sys.exit(f"check_page_use: in a window of {width} x {height} the timeline is {box}")
-        expect(f"the page is as wide as a window of {width}", page.value("document.documentElement.scrollWidth <= innerWidth"), True)
-        expect("the canvas has as many pixels as it shows", page.value("timeline.width === Math.round(timeline.getBoundingClientRect().width)"), True)
+        window = f"in a window of {width} x {height}"
+        expect(window, lambda: page.value("[innerWidth, innerHeight]"), [width, height])
+
+        def room():
+            left, right, high = page.value("(() => { const b = timeline.getBoundingClientRect(); return [b.left, b.right, b.height]; })()")
+            return left <= 20 and width - 50 <= right <= width and high >= 80 or [left, right, high]
+        expect(f"{window} the timeline has room", room, True)
+        expect(f"{window} the page is as wide", lambda: page.value("document.documentElement.scrollWidth <= innerWidth"), True)
+        expect(f"{window} the canvas has as many pixels as it shows", lambda: page.value("timeline.width === Math.round(timeline.getBoundingClientRect().width)"), True)
         if height >= 640 and width > 900:
-            expect("all fits into the window", page.value("document.documentElement.scrollHeight <= innerHeight"), True)
+            expect(f"{window} all fits", lambda: page.value("document.documentElement.scrollHeight <= innerHeight"), True)
     page.resize(1280, 1000)
+    expect("the window", lambda: page.value("[innerWidth, innerHeight, timeline.width > 1200]"), [1280, 1000, True])
     page.settle()
     before = page.value("timeline.getBoundingClientRect().height")
     page.value("divider.focus()")
     page.press("ArrowDown")
-    time.sleep(0.1)
-    page.settle()
-    if not page.value("timeline.getBoundingClientRect().height") > before + 20:
-        sys.exit("check_page_use: the divider gives the timeline no room")
+    expect("the divider gives the timeline room", lambda: page.value("timeline.getBoundingClientRect().height") > before + 20, True)
 
 
 def case_linked(page, grids):
@@ -129,16 +147,17 @@ def case_linked(page, grids):
         page.click("#kernels-tab")
         chosen_everywhere(page, number, KERNELS[grids[number][3]], grids[number][5])
         page.click("#grids-tab")
-        expect("the row of the grids' table", page.value("Array.from(document.querySelectorAll('#grids tr.chosen')).map((r) => Number(r.dataset.grid))"), [number])
-    box = page.value("timeline.dataset.box.split(' ').map(Number)")
-    place = page.value("(() => { const b = timeline.getBoundingClientRect(); return [b.left, b.top]; })()")
+        expect("the row of the grids' table", lambda: page.value("Array.from(document.querySelectorAll('#grids tr.chosen')).map((r) => Number(r.dataset.grid))"), [number])
+    place = place_of_chosen(page)
     page.press("Escape")
-    expect("Escape gives it up", page.value("Number(timeline.dataset.chosen)"), -1)
-    page.click_at(place[0] + box[0], place[1] + box[1])
+    expect("Escape gives it up", lambda: page.value("Number(timeline.dataset.chosen)"), -1)
+    page.click_at(*place)
     page.click("#kernels-tab")
     chosen_everywhere(page, 12, "grandchild", 2)
     page.press("Escape")
+    expect("Escape gives it up in the tree", lambda: page.value("document.querySelectorAll('#tree [aria-selected=true]').length"), 0)
     page.click("#tree .node .node > .line")
+    expect("another grid", lambda: page.value("Number(tree.dataset.chosen)") != 12, True)
     number = page.value("Number(tree.dataset.chosen)")
     chosen_everywhere(page, number, KERNELS[grids[number][3]], grids[number][5])
 
@@ -147,20 +166,22 @@ def case_lost(page, grids):
     """A lost launch is found, in every part."""
     lost = [i for i, grid in enumerate(grids) if grid[6] == LOST]
     # Each is three pixels wide, in the topmost row; from a copy, see case_dark.
-    red = page.value("(() => { const c = document.createElement('canvas'); c.width = timeline.width; c.height = 1; const k = c.getContext('2d'); "
-                     "k.drawImage(timeline, 0, 6, c.width, 1, 0, 0, c.width, 1); const p = k.getImageData(0, 0, c.width, 1).data; "
-                     "let n = 0; for (let x = 74; x < c.width; ++x) if (p[4 * x] > p[4 * x + 2] + 80) ++n; return n; })()")
-    expect(f"pixels of lost launches: {red}", 2 * len(lost) <= red <= 4 * len(lost), True)
-    expect("how many are lost", page.value("Number(document.getElementById('count-lost').textContent)"), len(lost))
+    def red():
+        pixels = page.value("(() => { const c = document.createElement('canvas'); c.width = timeline.width; c.height = 1; const k = c.getContext('2d'); "
+                            "k.drawImage(timeline, 0, 6, c.width, 1, 0, 0, c.width, 1); const p = k.getImageData(0, 0, c.width, 1).data; "
+                            "let n = 0; for (let x = 74; x < c.width; ++x) if (p[4 * x] > p[4 * x + 2] + 80) ++n; return n; })()")
+        return 2 * len(lost) <= pixels <= 4 * len(lost) or pixels
+    expect("pixels of lost launches", red, True)
+    expect("how many are lost", lambda: page.value("Number(document.getElementById('count-lost').textContent)"), len(lost))
     for wanted in lost + lost[:1]:
         page.press("l")
         chosen_everywhere(page, wanted, "grandchild", 2)
-        if LOST not in page.value("details.textContent") or "LOST" not in page.value("document.querySelector('#tree [aria-selected=true]').textContent"):
-            sys.exit("check_page_use: it is not said that the launch was lost")
-    box = page.value("timeline.dataset.box.split(' ').map(Number)")
-    place = page.value("(() => { const b = timeline.getBoundingClientRect(); return [b.left, b.top]; })()")
+        expect("it is said that the launch was lost", lambda: LOST in page.value("details.textContent") and
+               "LOST" in page.value("document.querySelector('#tree [aria-selected=true]').textContent"), True)
+    place = place_of_chosen(page)
     page.press("Escape")
-    page.click_at(place[0] + box[0], place[1] + box[1])
+    expect("Escape gives it up", lambda: page.value("Number(timeline.dataset.chosen)"), -1)
+    page.click_at(*place)
     chosen_everywhere(page, lost[0], "grandchild", 2)
     page.click("#lost-button")
     chosen_everywhere(page, lost[1], "grandchild", 2)
@@ -170,18 +191,16 @@ def case_search(page, grids):
     """What matches is counted, kept in colour, and can be gone through."""
     def matching(test):
         numbers = [i for i, grid in enumerate(grids) if test(grid)]
-        page.wait("(() => { const e = document.getElementById('search-text'); return e.dataset.filtered === e.value; })()")
-        page.wait(f"document.getElementById('match-count').textContent === '{len(numbers)} of {len(grids)} match'")
-        page.settle()
+        expect("what was typed is filtered", lambda: page.value("document.getElementById('search-text').dataset.filtered === document.getElementById('search-text').value"), True)
+        expect("how many match", lambda: page.value("document.getElementById('match-count').textContent"), f"{len(numbers)} of {len(grids)} match")
         page.value("canvas = document.getElementById('timeline'), canvas.focus()")
         for wanted in numbers[:3]:
             page.press("n")
-            expect("the next match", page.value("Number(timeline.dataset.chosen)"), wanted)
+            expect("the next match", lambda: page.value("Number(timeline.dataset.chosen)"), wanted)
         page.press("p")
-        expect("the match before", page.value("Number(timeline.dataset.chosen)"), numbers[min(2, len(numbers) - 1) - 1] if len(numbers) > 1 else numbers[0])
+        expect("the match before", lambda: page.value("Number(timeline.dataset.chosen)"), numbers[min(2, len(numbers) - 1) - 1] if len(numbers) > 1 else numbers[0])
         page.click("#grids-tab")
-        listed = page.value("Array.from(document.querySelectorAll('#grids tbody tr')).map((r) => Number(r.dataset.grid))")
-        expect("the table of those that match", listed, numbers)
+        expect("the table of those that match", lambda: page.value("Array.from(document.querySelectorAll('#grids tbody tr')).map((r) => Number(r.dataset.grid))"), numbers)
         page.click("#kernels-tab")
         page.press("Escape")
 
@@ -191,13 +210,13 @@ def case_search(page, grids):
     page.press("/")
     page.type("CHILD")
     matching(lambda g: "child" in KERNELS[g[3]])
-    expect("lines of the tree without a match", page.value("document.querySelectorAll('#tree .unmatched').length"), 1)  # add_up
+    expect("lines of the tree without a match", lambda: page.value("document.querySelectorAll('#tree .unmatched').length"), 1)  # add_up
     choose("from", "2")
     matching(lambda g: "child" in KERNELS[g[3]] and g[5] >= 2)
     choose("status", "lost")
     matching(lambda g: g[6] == LOST)
     page.click("#clear")
-    expect("nothing is looked for", page.value("document.getElementById('match-count').textContent"), "")
+    expect("nothing is looked for", lambda: page.value("document.getElementById('match-count').textContent"), "")
     choose("shape", "1")
     matching(lambda g: g[4] == 1)
     page.click("#clear")
@@ -209,6 +228,7 @@ def case_search(page, grids):
     matching(lambda g: g is grids[7])
     page.click("#clear")
     page.click("#table tbody tr:nth-child(3)")  # by kernel: add_up, root, child
+    expect("its kernel is looked for", lambda: page.value("document.getElementById('match-count').textContent") != "", True)
     name, depth = page.value("(() => { const r = document.querySelector('#table tbody tr:nth-child(3)'); return [r.cells[0].textContent, Number(r.cells[1].textContent)]; })()")
     matching(lambda g: KERNELS[g[3]] == name and g[5] == depth)
 
@@ -217,74 +237,76 @@ def case_keys(page, grids):
     """w a s d, + - 0, Escape, the arrows, Tab, and the help."""
     start, stop = whole = shown_time(page)
     page.press("w")
-    near = shown_time(page)
+    near = shown_after(page, whole)
     expect("w zooms in about the middle", [round(near[1] - near[0]), round(near[0] + near[1])], [round((stop - start) * 0.6), round(start + stop)])
     page.press("d")
-    later = shown_time(page)
+    later = shown_after(page, near)
     expect("d moves to later", later[0] > near[0] and round(later[1] - later[0]) == round(near[1] - near[0]), True)
     page.press("a")
-    expect("a moves back", [round(t) for t in shown_time(page)], [round(t) for t in near])
+    expect("a moves back", lambda: [round(t) for t in shown_time(page)], [round(t) for t in near])
     page.press("s")
-    expect("s zooms out", [round(t) for t in shown_time(page)], [round(t) for t in whole])
+    expect("s zooms out", lambda: [round(t) for t in shown_time(page)], [round(t) for t in whole])
     page.press("+")
     page.press("+")
-    expect("+ zooms in", round(shown_time(page)[1] - shown_time(page)[0]), round((stop - start) / 4))
+    expect("+ zooms in", lambda: round(shown_time(page)[1] - shown_time(page)[0]), round((stop - start) / 4))
     page.press("-")
-    expect("- zooms out", round(shown_time(page)[1] - shown_time(page)[0]), round((stop - start) / 2))
+    expect("- zooms out", lambda: round(shown_time(page)[1] - shown_time(page)[0]), round((stop - start) / 2))
     before = shown_time(page)
     page.press("ArrowRight")
-    expect("without a grid an arrow moves", shown_time(page)[0] > before[0], True)
+    expect("without a grid an arrow moves", lambda: shown_time(page)[0] > before[0], True)
     page.press("0")
-    expect("0 shows the whole run", shown_time(page), whole)
+    expect("0 shows the whole run", lambda: shown_time(page), whole)
     for _ in range(100):
         page.press("W")
-    expect("there is an end to zooming in", shown_time(page)[1] - shown_time(page)[0] >= 10, True)
+    expect("there is an end to zooming in", lambda: shown_time(page)[1] - shown_time(page)[0] >= 10, True)
     page.press("0")
     page.press("n")
     for key, number in (("ArrowDown", 1), ("ArrowRight", 2), ("ArrowRight", 3), ("ArrowLeft", 2), ("ArrowDown", 11), ("ArrowUp", 2), ("ArrowUp", 0)):
         page.press(key)
-        expect(f"{key} goes from grid to grid", page.value("Number(timeline.dataset.chosen)"), number)
+        expect(f"{key} goes from grid to grid", lambda: page.value("Number(timeline.dataset.chosen)"), number)
     page.press("f")
-    shown = shown_time(page)
+    shown = shown_after(page, whole)
     expect("f zooms to the grid", shown[0] <= grids[0][9] and shown[1] >= grids[0][10] and shown[1] - shown[0] < 20000, True)
     page.press("Escape")
     page.press("?", shift=True)
-    expect("? opens the help", page.value("help.open"), True)
+    expect("? opens the help", lambda: page.value("help.open"), True)
     listed = page.value("Array.from(document.querySelectorAll('#help kbd')).map((k) => k.textContent)")
     for key in ("w", "a", "s", "d", "+", "-", "0", "Esc", "Tab", "\u2190", "\u2191", "\u2192", "\u2193", "?"):
         expect(f"the help names {key}", key in listed, True)
     page.press("Escape")
-    expect("Escape closes it", page.value("help.open"), False)
+    expect("Escape closes it", lambda: page.value("help.open"), False)
     page.press("/")
     page.type("w")
-    expect("in a field w is a letter", [page.value("document.getElementById('search-text').value"), shown_time(page) == shown], ["w", True])
+    expect("in a field w is a letter", lambda: [page.value("document.getElementById('search-text').value"), shown_time(page) == shown], ["w", True])
     page.press("Escape")
     reached = set()
     page.value("document.activeElement.blur()")
-    for _ in range(60):
+    parts = {"theme", "search-text", "timeline", "divider", "tree", "kernels-tab", "table"}
+
+    def not_reached():
         page.press("Tab")
         reached.add(page.value("(document.activeElement.closest('[id]') || document.body).id"))
-    for part in ("theme", "search-text", "timeline", "divider", "tree", "kernels-tab", "table"):
-        expect(f"Tab comes to {part} ({sorted(reached)})", part in reached, True)
+        return parts - reached
+    expect("where Tab does not come", not_reached, set())
     page.value("document.querySelector('#tree .node').focus()")
     page.press("ArrowLeft")
-    expect("an arrow closes a line of the tree", page.value("document.querySelector('#tree .node').getAttribute('aria-expanded')"), "false")
+    expect("an arrow closes a line of the tree", lambda: page.value("document.querySelector('#tree .node').getAttribute('aria-expanded')"), "false")
     page.press("ArrowRight")
     page.press("ArrowDown")
     page.press("Enter")
-    expect("Enter chooses the next line", page.value("Number(timeline.dataset.chosen)"), 1)
+    expect("Enter chooses the next line", lambda: page.value("Number(timeline.dataset.chosen)"), 1)
 
 
 def case_nesting(page, grids):
     """Rows by depth, and an arrow for each launch."""
     page.press("v")
-    expect("v shows rows by depth", page.value("document.getElementById('view').value"), "nesting")
+    expect("v shows rows by depth", lambda: page.value("document.getElementById('view').value"), "nesting")
     page.press("n")
     page.press("n")
     page.press("f")
     page.press("0")
     children = [i for i, grid in enumerate(grids) if grid[0] == 1]
-    expect("arrows from its parent and to its children", page.value("Number(timeline.dataset.arrows)"), 1 + len(children))
+    expect("arrows from its parent and to its children", lambda: page.value("Number(timeline.dataset.arrows)"), 1 + len(children))
     heights = []
     for number in (0, 1, children[0]):
         while page.value("Number(timeline.dataset.chosen)") != number:
@@ -292,61 +314,60 @@ def case_nesting(page, grids):
         heights.append(page.value("Number(timeline.dataset.box.split(' ')[1]) + rows.scrollTop"))
     expect(f"deeper grids are further down ({heights})", heights == sorted(set(heights)), True)
     page.press("Escape")
-    expect("no arrows without a grid", page.value("Number(timeline.dataset.arrows)"), 0)
+    expect("no arrows without a grid", lambda: page.value("Number(timeline.dataset.arrows)"), 0)
     page.press("r")
     launched = sum(1 for grid in grids if grid[0] is not None or grid[1] is not None)
-    expect("r shows every launch", page.value("Number(timeline.dataset.arrows)"), launched)
+    expect("r shows every launch", lambda: page.value("Number(timeline.dataset.arrows)"), launched)
     page.press("v")
-    expect("also by multiprocessor", page.value("Number(timeline.dataset.arrows)"), launched)
+    expect("also by multiprocessor", lambda: page.value("Number(timeline.dataset.arrows)"), launched)
 
 
 def case_range(page, grids):
     """A range that is dragged, and its sums."""
     page.drag(place_of(page, 20000), place_of(page, 40000))
-    page.wait("document.getElementById('range-text').dataset.ran !== undefined")
-    page.settle()
-    data = page.value("Object.assign({}, document.getElementById('range-text').dataset)")
+    def range_data():
+        return page.value("Object.assign({}, document.getElementById('range-text').dataset)")
+
+    def range_is_near(wanted):
+        data = range_data()
+        return "ran" in data and all(abs(float(data[name]) - t) < 200 for name, t in zip(("from", "to"), wanted)) or data
+    expect("the range is what was dragged over", lambda: range_is_near((20000, 40000)), True)
+    data = range_data()
     start, stop = float(data["from"]), float(data["to"])
-    expect("the range is what was dragged over", abs(start - 20000) < 200 and abs(stop - 40000) < 200, True)
     ran = [g for g in grids if g[9] is not None and g[9] <= stop and g[10] >= start]
     expect("grids that ran in it", int(data["ran"]), len(ran))
     expect("grids begun in it", int(data["begun"]), sum(1 for g in ran if g[9] >= start))
     expect("launches lost in it", int(data["lost"]), sum(1 for g in grids if g[6] == LOST and start <= g[8] <= stop))
     expect("their time in it", round(float(data["time"])), round(sum(min(g[10], stop) - max(g[9], start) for g in ran)))
-    expect("it is in sight", page.value("!document.getElementById('range-panel').hidden"), True)
+    expect("it is in sight", lambda: page.value("!document.getElementById('range-panel').hidden"), True)
     page.press("f")
-    expect("f zooms to it", [round(t) for t in shown_time(page)], [round(start), round(stop)])
+    expect("f zooms to it", lambda: [round(t) for t in shown_time(page)], [round(start), round(stop)])
     page.press("Escape")
-    expect("Escape gives it up", page.value("document.querySelectorAll('#range-table tr').length"), 0)
+    expect("Escape gives it up", lambda: page.value("document.querySelectorAll('#range-table tr').length"), 0)
     before = shown_time(page)
     place = place_of(page, 30000)
     page.drag(place, (place[0] + 100, place[1]), modifiers=8)
-    expect("with Shift dragging moves", shown_time(page)[0] < before[0] and page.value("document.querySelectorAll('#range-table tr').length") == 0, True)
+    expect("with Shift dragging moves", lambda: shown_time(page)[0] < before[0] and page.value("document.querySelectorAll('#range-table tr').length") == 0, True)
     page.press("0")
     page.press("n")
     page.press("n")
     page.press("m")
-    page.settle()
-    data = page.value("Object.assign({}, document.getElementById('range-text').dataset)")
     below = [grids[1]] + [g for g in grids if g[0] == 1 and g[9] is not None]
-    expect("m selects a grid's time, with what it launched", [float(data["from"]), float(data["to"])], [grids[1][9], max(g[10] for g in below)])
+    expect("m selects a grid's time, with what it launched", lambda: [float(range_data()[name]) for name in ("from", "to")], [grids[1][9], max(g[10] for g in below)])
 
 
 def case_graph(page, grids):
     """Grids alive and multiprocessors in use, at the pointer."""
     for t in (5250, 21250, 33333, 60250, 80000, 92500):
         page.pointer("mouseMoved", *place_of(page, t))
-        page.settle()
-        text = page.value("readout.textContent")
         # Where the pointer is exactly, a pixel is some hundred nanoseconds: nothing may begin or end nearby.
         near = [x for g in grids if g[9] is not None for x in (g[8], g[9], g[10]) if abs(x - t) < 120]
         expect(f"nothing happens near {t}", near, [])
         alive = sum(1 for g in grids if g[9] is not None and g[8] <= t < g[10])
         busy = len({g[7] for g in grids if g[9] is not None and g[9] <= t < g[10]})
-        expect(f"at {t}", text.split(": ")[1], f"{alive} grids alive, {busy} of 4 multiprocessors in use")
-    painted = page.value("(() => { const w = graph.width, p = graph.getContext('2d').getImageData(0, 56, w, 1).data; let n = 0; "
-                         "for (let x = 80; x < w; x += 10) if (p[4 * x + 2] > p[4 * x] + 40) ++n; return n; })()")
-    expect("it is painted", painted > 20, True)
+        expect(f"at {t}", lambda: page.value("readout.textContent.split(': ')[1]"), f"{alive} grids alive, {busy} of 4 multiprocessors in use")
+    expect("it is painted", lambda: page.value("(() => { const w = graph.width, p = graph.getContext('2d').getImageData(0, 56, w, 1).data; let n = 0; "
+           "for (let x = 80; x < w; x += 10) if (p[4 * x + 2] > p[4 * x] + 40) ++n; return n; })()") > 20, True)
 
 
 def case_dark(page, _):
@@ -357,13 +378,13 @@ def case_dark(page, _):
         return sum(page.value("(() => { const c = document.createElement('canvas').getContext('2d'); "
                               "c.drawImage(timeline, 5, timeline.height - 3, 1, 1, 0, 0, 1, 1); return Array.from(c.getImageData(0, 0, 1, 1).data).slice(0, 3); })()")) / 3
 
-    expect("light as the system", background() > 200, True)
+    expect("light as the system", lambda: background() > 200, True)
     page.prefer("dark")
-    expect("dark as the system", background() < 60, True)
+    expect("dark as the system", lambda: background() < 60, True)
     page.prefer("light")
-    expect("light again", background() > 200, True)
+    expect("light again", lambda: background() > 200, True)
     page.value("theme.value = 'dark', theme.dispatchEvent(new Event('change'))")
-    expect("dark as switched", background() < 60, True)
+    expect("dark as switched", lambda: background() < 60, True)
     contrast = """(() => {
       const light = (text) => { const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map((v) => v / 255)
         .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
@@ -379,24 +400,21 @@ def case_dark(page, _):
     page.press("l")
     for theme in ("dark", "light"):
         page.value(f"theme.value = '{theme}', theme.dispatchEvent(new Event('change'))")
-        page.settle()
-        expect(f"texts that are hard to read, {theme}", page.value(contrast), [])
-    unnamed = page.value("Array.from(document.querySelectorAll('button, input, select, canvas, [role=separator], [role=tree]')).filter((e) => "
-                         "!e.closest('[hidden]') && !(e.textContent.trim() && e.tagName === 'BUTTON') && !e.getAttribute('aria-label') && !e.getAttribute('aria-labelledby') && "
-                         "!(e.labels && e.labels.length)).map((e) => e.outerHTML.slice(0, 80))")
-    expect("controls without a name", unnamed, [])
+        expect(f"texts that are hard to read, {theme}", lambda: page.value(contrast), [])
+    expect("controls without a name", lambda: page.value("Array.from(document.querySelectorAll('button, input, select, canvas, [role=separator], [role=tree]')).filter((e) => "
+           "!e.closest('[hidden]') && !(e.textContent.trim() && e.tagName === 'BUTTON') && !e.getAttribute('aria-label') && !e.getAttribute('aria-labelledby') && "
+           "!(e.labels && e.labels.length)).map((e) => e.outerHTML.slice(0, 80))"), [])
 
 
 def case_about(page, _):
     """What the program has said of the run, with a key as well as with the pointer."""
-    expect("it is folded away", page.value("about.hidden"), True)
+    expect("it is folded away", lambda: page.value("about.hidden"), True)
     page.value("document.getElementById('about-button').focus()")
     page.press("Enter")
-    expect("it can be seen", page.value("about.getBoundingClientRect().height > 30"), True)
-    said = page.value("Array.from(about.querySelectorAll('dt')).map((d) => [d.textContent, d.nextElementSibling.textContent])")
-    expect("what it says", said, ABOUT)
+    expect("it can be seen", lambda: page.value("about.getBoundingClientRect().height > 30"), True)
+    expect("what it says", lambda: page.value("Array.from(about.querySelectorAll('dt')).map((d) => [d.textContent, d.nextElementSibling.textContent])"), ABOUT)
     page.click("#about-button")
-    expect("it is folded away again", page.value("about.hidden"), True)
+    expect("it is folded away again", lambda: page.value("about.hidden"), True)
 
 
 def a_deep_recursion():
@@ -409,8 +427,7 @@ def a_deep_recursion():
 
 def case_deep(page, grids):
     """However deep a grid is, it is found in every part."""
-    if page.seconds_to_open > 20:
-        sys.exit(f"check_page_use: it took {page.seconds_to_open:.1f} s to open")
+    expect("it opens within 20 s", page.seconds < 20 or page.seconds, True)
     page.press("p")
     chosen_everywhere(page, len(grids) - 1, "child", len(grids) - 1)
     page.press("ArrowUp")
@@ -424,23 +441,27 @@ def case_deep(page, grids):
 
 
 def case_million(page, grids):
-    """A million grids: it opens, and answers, in seconds (of a machine that may be busy with other tests)."""
-    if page.seconds_to_open > 30:
-        sys.exit(f"check_page_use: it took {page.seconds_to_open:.1f} s to open")
+    """A million grids: it opens, and answers, in seconds. (Of the browser's processor time: others may use the machine.)"""
+    print(f"opened: {page.seconds:.2f} s")
+    expect("it opens within 30 s", page.seconds < 30 or page.seconds, True)
     lost = next(i for i, grid in enumerate(grids) if grid[6] == LOST)
-    for what, use in (("w", lambda: page.press("w")), ("l", lambda: page.press("l")), ("v", lambda: page.press("v")), ("r", lambda: page.press("r")),
-                      ("a range", lambda: page.drag(place_of(page, 500000), place_of(page, 1200000)))):
-        start = time.monotonic()
+    whole = shown_time(page)
+    uses = (("w", lambda: page.press("w"), lambda: shown_time(page) != whole),
+            ("l", lambda: page.press("l"), lambda: page.value("Number(timeline.dataset.chosen)") == lost),
+            ("v", lambda: page.press("v"), lambda: page.value("document.getElementById('view').value") == "nesting"),
+            ("r", lambda: page.press("r"), lambda: page.value("Number(timeline.dataset.arrows)") > 1),
+            ("a range", lambda: page.drag(place_of(page, 500000), place_of(page, 1200000)),
+             lambda: page.value("document.querySelectorAll('#range-table tr').length") > 1))
+    for what, use, is_done in uses:
+        start = page.processor_time()
         use()
-        seconds = time.monotonic() - start
+        expect(f"{what} is done", is_done, True)
+        seconds = page.processor_time() - start
         print(f"{what}: {seconds:.2f} s")
-        if seconds > 8:
-            sys.exit(f"check_page_use: {what} took {seconds:.1f} s")
-    expect("the first lost launch", page.value("Number(timeline.dataset.chosen)"), lost)
+        expect(f"{what} takes less than 8 s", seconds < 8 or seconds, True)
     page.press("/")
     page.type("grandchild")
-    page.wait("document.getElementById('match-count').textContent === '1,000,000 of 1,001,001 match'", 20)
-    print(f"opened in {page.seconds_to_open:.2f} s")
+    expect("how many match", lambda: page.value("document.getElementById('match-count').textContent"), "1,000,000 of 1,001,001 match")
 
 
 def main():

@@ -45,14 +45,13 @@ class Page:
             self.close()
             raise NotHere(f"{chromium} does not start here") from error
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log"):
+        for domain in ("Page", "Runtime", "Log", "Performance"):
             self.call(f"{domain}.enable")
         self.prefer("dark" if dark else "light")
         self.resize(width, height)
-        self.opened = time.monotonic()
         self.call("Page.navigate", url=f"file://{os.path.abspath(file)}")
-        self.wait("document.body && document.body.dataset.ready === 'yes'", 120)
-        self.seconds_to_open = time.monotonic() - self.opened
+        self.wait("document.body && document.body.dataset.ready === 'yes'", 300)
+        self.seconds = self.processor_time()  # to open
         # What is ready is not yet drawn: a test that looks at pixels at once may come before the first frame.
         self.settle()
 
@@ -106,7 +105,11 @@ class Page:
             raise RuntimeError(f"{expression}: {json.dumps(result['exceptionDetails'])[:1000]}")
         return result["result"].get("value")
 
-    def wait(self, expression, seconds=10):
+    def processor_time(self):
+        """Seconds that the page's process has worked, whatever else the machine did."""
+        return next(m["value"] for m in self.call("Performance.getMetrics")["metrics"] if m["name"] == "ProcessTime")
+
+    def wait(self, expression, seconds=60):
         """Until it holds."""
         deadline = time.monotonic() + seconds
         while not self.value(expression):
@@ -136,8 +139,9 @@ class Page:
         self.settle()
 
     def type(self, text):
-        """Into what has the focus."""
+        """Into the field that has the focus."""
         self.call("Input.insertText", text=text)
+        self.wait(f"document.activeElement.value.endsWith({json.dumps(text)})")
 
     def pointer(self, kind, x, y, **more):
         """One event of the pointer, at a place in the window."""
@@ -151,9 +155,19 @@ class Page:
         self.settle()
 
     def click(self, selector):
-        """The middle of the first element that is so selected, after scrolling to it."""
-        place = self.value(f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'nearest'}}); "
-                           "const b = e.getBoundingClientRect(); return [b.left + Math.min(b.width / 2, 60), b.top + b.height / 2]; })()")
+        """The middle of the first element that is so selected, after scrolling to it: when it is there and stays where it is."""
+        look = (f"(() => {{ const e = document.querySelector({json.dumps(selector)}); if (!e) return null; e.scrollIntoView({{block: 'nearest'}}); "
+                "const b = e.getBoundingClientRect(), x = b.left + Math.min(b.width / 2, 60), y = b.top + b.height / 2; "
+                "return e.contains(document.elementFromPoint(x, y)) ? [x, y] : null; })()")
+        deadline = time.monotonic() + 60
+        place = None
+        while True:
+            before, place = place, self.value(look)
+            if place and place == before:
+                break
+            if time.monotonic() > deadline:
+                raise AssertionError(f"cannot be clicked: {selector}, at {place}")
+            self.settle()
         self.click_at(*place)
 
     def drag(self, start, stop, **more):
