@@ -24,6 +24,7 @@ function showDetails(i) {
   const details = byId("details");
   details.replaceChildren();
   details.dataset.grid = i;
+  details.title = i < 0 ? "" : describe(i);  // a window may be too narrow for the line
   if (i < 0) { details.append(element("small", "", "Click a grid in the timeline, the tree or a table to see it in all of them. Press ? for the keys.")); return; }
   const add = (text, className) => details.append(element("span", className || "", text));
   const [head, ...rest] = describe(i).split("\n");

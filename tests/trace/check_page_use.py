@@ -116,7 +116,8 @@ def chosen_everywhere(page, number, kernel, depth):
 
 
 def case_fills(page, _):
-    """The timeline takes the room that there is."""
+    """The timeline takes the room that there is, and what is said of the chosen grid is not cut off."""
+    page.press("n")
     for width, height in ((1280, 1000), (1900, 1100), (1000, 640), (700, 900), (360, 640)):
         page.resize(width, height)
         window = f"in a window of {width} x {height}"
@@ -128,6 +129,10 @@ def case_fills(page, _):
         expect(f"{window} the timeline has room", room, True)
         expect(f"{window} the page is as wide", lambda: page.value("document.documentElement.scrollWidth <= innerWidth"), True)
         expect(f"{window} the canvas has as many pixels as it shows", lambda: page.value("timeline.width === Math.round(timeline.getBoundingClientRect().width)"), True)
+        if width <= 900:
+            expect(f"{window} all is read of the chosen grid", lambda: page.value("details.scrollWidth <= details.clientWidth"), True)
+        else:
+            expect(f"{window} all is read of it at the pointer", lambda: page.value("details.title.startsWith('grid 0: root') && details.title.includes('complete')"), True)
         if height >= 640 and width > 900:
             expect(f"{window} all fits", lambda: page.value("document.documentElement.scrollHeight <= innerHeight"), True)
     page.resize(1280, 1000)
