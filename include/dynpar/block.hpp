@@ -61,6 +61,13 @@ namespace dynpar {
 
 namespace detail {
 
+/// Stops the compilation with a sentence if `shared<T>` and `scratch<T>` cannot give memory for a `T`.
+template <class T>
+DYNPAR_FUNCTION constexpr void check_block_memory() {
+    static_assert(std::is_trivially_destructible_v<T>, "dynpar: shared and scratch memory run no destructors");
+    static_assert(alignof(T) <= 16, "dynpar: shared and scratch memory are aligned to 16 bytes");
+}
+
 struct probe_kernel {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block&) const {}

@@ -29,33 +29,31 @@ inline engine_choice choose_engine(engine_kind asked = engine_kind::automatic, s
 #endif
 }
 
+namespace detail {
+
+/// An engine with options that all engines have, for the time that the program takes.
+template <class Engine, class Options, class Program>
+auto run_program(const engine_options& options, Program& program) {
+    Options with_its_own;
+    static_cast<engine_options&>(with_its_own) = options;
+    Engine engine(with_its_own);
+    return program(engine);
+}
+
+}  // namespace detail
+
 /// Makes the chosen engine with these options and returns `program(engine)`. The program is compiled once for each
 /// engine of this file, so it takes `auto& engine`. Throws what engine and program do.
 template <class Program>
 auto with_engine(const engine_choice& choice, const engine_options& options, Program&& program) {
     switch (choice.kind) {
 #if DYNPAR_HAS_DEVICE_LAUNCH
-        case engine_kind::cdp: {
-            cdp_options with_its_own;
-            static_cast<engine_options&>(with_its_own) = options;
-            cdp_engine engine(with_its_own);
-            return program(engine);
-        }
+        case engine_kind::cdp: return detail::run_program<cdp_engine, cdp_options>(options, program);
 #endif
 #if DYNPAR_HAS_QUEUE_ENGINE
-        case engine_kind::queue: {
-            queue_options with_its_own;
-            static_cast<engine_options&>(with_its_own) = options;
-            queue_engine engine(with_its_own);
-            return program(engine);
-        }
+        case engine_kind::queue: return detail::run_program<queue_engine, queue_options>(options, program);
 #endif
-        default: {
-            host_options with_its_own;
-            static_cast<engine_options&>(with_its_own) = options;
-            host_engine engine(with_its_own);
-            return program(engine);
-        }
+        default: return detail::run_program<host_engine, host_options>(options, program);
     }
 }
 

@@ -265,8 +265,7 @@ public:
 
     template <class T>
     DYNPAR_FUNCTION T* shared(std::size_t count) {
-        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16,
-                      "dynpar: shared memory runs no destructors");
+        detail::check_block_memory<T>();
 #if DYNPAR_ON_DEVICE
         extern __shared__ __align__(16) unsigned char dynpar_shared_memory[];
         unsigned room;
@@ -291,8 +290,7 @@ public:
     /// From the device heap: `limits::heap_bytes` bounds it.
     template <class T>
     DYNPAR_FUNCTION T* scratch(std::size_t count) {
-        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16,
-                      "dynpar: scratch memory runs no destructors");
+        detail::check_block_memory<T>();
 #if DYNPAR_ON_DEVICE
         void* memory = count > (SIZE_MAX - sizeof(detail::cdp_scratch)) / sizeof(T)
                            ? nullptr

@@ -122,8 +122,7 @@ public:
 
     template <class T>
     DYNPAR_FUNCTION T* shared(std::size_t count) {
-        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16,
-                      "dynpar: shared memory runs no destructors");
+        detail::check_block_memory<T>();
 #if DYNPAR_ON_HOST
         return static_cast<T*>(state_->scheduler->shared(*state_, memory_, bytes_of<T>(count)));
 #else
@@ -133,8 +132,7 @@ public:
 
     template <class T>
     DYNPAR_FUNCTION T* scratch(std::size_t count) {
-        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16,
-                      "dynpar: scratch memory runs no destructors");
+        detail::check_block_memory<T>();
 #if DYNPAR_ON_HOST
         return static_cast<T*>(state_->scheduler->scratch(*state_, bytes_of<T>(count)));
 #else

@@ -213,8 +213,7 @@ public:
 
     template <class T>
     DYNPAR_FUNCTION T* scratch(std::size_t count) {
-        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16,
-                      "dynpar: scratch memory runs no destructors");
+        dynpar::detail::check_block_memory<T>();
 #if DYNPAR_ON_DEVICE
         void* memory = nullptr;
         if (count <= (1ull << 40) / sizeof(T)) memory = derived().take_scratch(count * sizeof(T));

@@ -47,8 +47,7 @@ public:
 
     template <class T>
     DYNPAR_FUNCTION T* shared(std::size_t count) {
-        static_assert(std::is_trivially_destructible_v<T> && alignof(T) <= 16,
-                      "dynpar: shared memory runs no destructors");
+        dynpar::detail::check_block_memory<T>();
 #if DYNPAR_ON_DEVICE
         const unsigned room = has_descriptor() ? at<grid_descriptor>(descriptor_)->shared_bytes : 0;
         if (count > (room - shared_used_) / sizeof(T)) {

@@ -1,0 +1,41 @@
+// Wrong uses of what a block offers, one for each value of MISTAKE; 0: none.
+#include <cstddef>
+#include <string>
+
+#include <dynpar/dynpar.hpp>
+
+struct large {
+    double numbers[3];
+};
+struct add_up {
+    DYNPAR_FUNCTION large operator()(const large& a, const large&) const { return a; }
+};
+
+struct misuse {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* count) const {
+        const auto all = dynpar::this_block(block, block.template shared<std::byte>(dynpar::collective_bytes));
+#if MISTAKE == 1
+        block.template shared<std::string>(1);
+#elif MISTAKE == 2
+        struct alignas(64) line {
+            char bytes[64];
+        };
+        block.template scratch<line>(1);
+#elif MISTAKE == 3
+        dynpar::reduce(all, large{}, add_up{});
+#elif MISTAKE == 4
+        dynpar::atomic_add(reinterpret_cast<char*>(count), 1);
+#elif MISTAKE == 5
+        dynpar::atomic_append(reinterpret_cast<float*>(count));
+#endif
+        dynpar::reduce(dynpar::this_warp(block), large{}, add_up{});
+        if (dynpar::any(all, true)) dynpar::atomic_add(count, 1u);
+    }
+};
+
+int main() {
+    dynpar::host_engine engine;
+    auto count = engine.make_buffer({0u});
+    engine.run(misuse{}, dynpar::shape(1, 8, dynpar::collective_bytes), count.data());
+}
