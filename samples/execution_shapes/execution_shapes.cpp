@@ -74,7 +74,7 @@ struct matrices {
         const unsigned long long none = 0;
         wrong.copy_from(&none);
         samples::run_flat(engine, check_and_poison{}, sweep(), c.data(), count, wrong.data());
-        return wrong.to_vector()[0];
+        return wrong.value();
     }
 
     static dynpar::shape sweep() {

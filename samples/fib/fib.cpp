@@ -14,14 +14,12 @@ namespace {
 template <class Engine>
 void run(Engine& engine, int n, bool waits, const samples::command_line& command) {
     using namespace fibonacci;
-    dynpar::buffer<number> result = engine.template make_buffer<number>(1);
-    const number nothing = ~number{0};
-    result.copy_from(&nothing);
+    dynpar::buffer<number> result = engine.template make_buffer<number>({~number{0}});
 
     const dynpar::report report = waits ? engine.run(fib_wait{}, dynpar::shape(1, 1), result.data(), n)
                                         : engine.run(fib{}, dynpar::shape(1, 1), result.data(), n);
 
-    const number found = result.to_vector()[0];
+    const number found = result.value();
     const bool right = found == expected(n) && report.grids == grids(n, waits);
     char line[160];
     std::snprintf(line, sizeof line, "fib(%d) = %llu in %llu grids: %s  %.3f ms", n, found,

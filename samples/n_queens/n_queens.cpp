@@ -14,14 +14,12 @@ namespace {
 template <class Engine>
 void run(Engine& engine, int size, int serial_rows, const samples::command_line& command) {
     using namespace queens;
-    dynpar::buffer<number> solutions = engine.template make_buffer<number>(1);
-    const number none = 0;
-    solutions.copy_from(&none);
+    dynpar::buffer<number> solutions = engine.template make_buffer<number>({0});
 
     const dynpar::report report =
         engine.run(place_queen{solutions.data()}, dynpar::shape(1, 1), empty_board(size, serial_rows));
 
-    const number found = solutions.to_vector()[0];
+    const number found = solutions.value();
     const bool right = found == expected(size);
     char line[160];
     std::snprintf(line, sizeof line, "%d queens: %llu solutions in %llu grids: %s  %.3f ms", size, found,

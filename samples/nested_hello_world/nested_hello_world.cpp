@@ -109,9 +109,7 @@ void count_grids(counts& total, const options& o, unsigned blocks, unsigned thre
 /// greeting is missing or one too many.
 template <class Engine>
 void greet(Engine& engine, const options& o, const samples::command_line& command) {
-    auto greetings = engine.template make_buffer<counter>(1);
-    const counter none = 0;
-    greetings.copy_from(&none);
+    auto greetings = engine.template make_buffer<counter>({0});
 
     command.say("Execution Configuration: grid " + std::to_string(o.blocks) + " block " + std::to_string(o.threads));
     const nested_hello_world halve_threads{o.max_depth, greetings.data()};
@@ -120,7 +118,7 @@ void greet(Engine& engine, const options& o, const samples::command_line& comman
     const dynpar::report report = o.children == form::many_blocks ? engine.run(halve_blocks, first, o.first_size())
                                                                   : engine.run(halve_threads, first, o.first_size());
 
-    const counts counted{report.grids, greetings.to_vector()[0], report.deepest_nesting};
+    const counts counted{report.grids, greetings.value(), report.deepest_nesting};
     counts expected;
     count_grids(expected, o, o.blocks, o.threads, o.first_size());
     if (to_string(counted) != to_string(expected)) {

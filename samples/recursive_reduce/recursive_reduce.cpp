@@ -95,7 +95,7 @@ public:
         dynpar::report report = run_kernel(v);
         const double milliseconds = engine_.milliseconds();
         const bool in_total = v == variant::then || v == variant::cutoff;
-        return {std::move(report), in_total ? total_.to_vector()[0] : add_up_on_host(), milliseconds};
+        return {std::move(report), in_total ? total_.value() : add_up_on_host(), milliseconds};
     }
 
 private:

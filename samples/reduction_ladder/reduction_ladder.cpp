@@ -42,7 +42,7 @@ public:
         engine_.run(kernel, shape, data_.data(), sums_.data(), count);
         engine_.run(ladder::add_sums{}, ladder::shape_for_add_sums<T>(512), sums_.data(),
                     static_cast<unsigned>(shape.blocks.count()), total_.data());
-        return total_.to_vector()[0];
+        return total_.value();
     }
 
 private:

@@ -190,13 +190,11 @@ struct outcome {
 template <class Engine, class Parent>
 outcome try_parent(Engine& engine, Parent parent, unsigned shared_bytes = 0) {
     auto data = engine.template make_buffer<int>(parents * data_size);
-    auto seen = engine.template make_buffer<counter>(1);
+    auto seen = engine.template make_buffer<counter>({0});
     data.copy_from(std::vector<int>(data.size(), 0).data());
-    const counter none = 0;
-    seen.copy_from(&none);
     outcome result;
     result.report = engine.try_run(parent, dynpar::shape(parents, data_size, shared_bytes), data.data(), seen.data());
-    result.seen = seen.to_vector()[0];
+    result.seen = seen.value();
     return result;
 }
 

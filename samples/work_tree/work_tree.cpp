@@ -34,7 +34,7 @@ void run(Engine& engine, int height, unsigned threads, const samples::command_li
 
     const dynpar::report report = engine.run(work_node{there.data()}, shape_of(here), 0u, height);
 
-    const unsigned found_width = width.to_vector()[0];
+    const unsigned found_width = width.value();
     const std::vector<double> found = results.to_vector();
     std::string wrong;
     if (report.grids != grids(height)) wrong = "not " + std::to_string(grids(height)) + " grids";
