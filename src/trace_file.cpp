@@ -66,7 +66,8 @@ std::string text_of(const json& value) { return value.dump(-1, ' ', false, json:
 std::string shown(const json& value) { return in_message(text_of(value)); }
 
 std::array<unsigned, 8> numbers_of(const shape& s) {
-    return {s.blocks.x, s.blocks.y, s.blocks.z, s.threads.x, s.threads.y, s.threads.z, s.shared_bytes, s.moldable};
+    return {s.blocks.x,  s.blocks.y,  s.blocks.z,     s.threads.x,
+            s.threads.y, s.threads.z, s.shared_bytes, (s.moldable ? 1u : 0u) | (s.shared_per_thread ? 2u : 0u)};
 }
 
 void save_trace(std::ostream& out, const trace& t) {
@@ -219,6 +220,7 @@ private:
         }
         shape s({n[0], n[1], n[2]}, dimensions{n[3], n[4], n[5]}, n[6]);
         s.moldable = n[7] != 0;
+        s.shared_per_thread = (n[7] & 2) != 0;
         return s;
     }
     status status_of(const json& value, const std::string& where) const {

@@ -21,11 +21,11 @@ namespace detail {
 
 template <class T>
 inline constexpr bool is_atomic = std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8) &&
-                                  alignof(T) <= sizeof(T);
+                                  alignof(T) == sizeof(T);
 template <class T>
-inline constexpr bool is_atomic_number = is_atomic<T>&& std::is_arithmetic_v<T>;
+inline constexpr bool is_atomic_number = std::bool_constant<is_atomic<T>>::value&& std::is_arithmetic_v<T>;
 template <class T>
-inline constexpr bool is_atomic_integer = is_atomic<T>&& std::is_integral_v<T>;
+inline constexpr bool is_atomic_integer = std::bool_constant<is_atomic<T>>::value&& std::is_integral_v<T>;
 
 /// CUDA has overloads for these. In two's complement the unsigned ones serve for adding and for bits of signed
 /// integers.
@@ -158,10 +158,12 @@ DYNPAR_FUNCTION T atomic_xor(T* address, std::common_type_t<T> value) {
 #endif
 }
 
-/// Leaves `value`. `T` is trivially copyable, of 4 or 8 bytes: a number, a pointer, a struct of two numbers.
+/// Leaves `value`. `T` is trivially copyable, of 4 or 8 bytes, and aligned to its size: a number, a pointer, a struct
+/// of two numbers that is declared `alignas(8)`.
 template <class T>
 DYNPAR_FUNCTION T atomic_exchange(T* address, std::common_type_t<T> value) {
-    static_assert(detail::is_atomic<T>, "dynpar: atomic_exchange is for trivially copyable types of 4 or 8 bytes");
+    static_assert(detail::is_atomic<T>,
+                  "dynpar: atomic_exchange is for trivially copyable types of 4 or 8 bytes, aligned to their size");
 #if DYNPAR_ON_DEVICE
     using word = detail::atomic_word<T>;
     return detail::same_bits<T>(atomicExch(reinterpret_cast<word*>(address), detail::same_bits<word>(value)));
@@ -176,7 +178,8 @@ DYNPAR_FUNCTION T atomic_exchange(T* address, std::common_type_t<T> value) {
 /// trivially copyable, of 4 or 8 bytes.
 template <class T>
 DYNPAR_FUNCTION T atomic_cas(T* address, std::common_type_t<T> expected, std::common_type_t<T> desired) {
-    static_assert(detail::is_atomic<T>, "dynpar: atomic_cas is for trivially copyable types of 4 or 8 bytes");
+    static_assert(detail::is_atomic<T>,
+                  "dynpar: atomic_cas is for trivially copyable types of 4 or 8 bytes, aligned to their size");
     return detail::compare_and_exchange(address, T{expected}, T{desired});
 }
 
@@ -194,7 +197,8 @@ DYNPAR_FUNCTION inline void thread_fence() {
 /// this is. `T` is trivially copyable, of 4 or 8 bytes.
 template <class T>
 DYNPAR_FUNCTION T atomic_load(const T* address) {
-    static_assert(detail::is_atomic<T>, "dynpar: atomic_load is for trivially copyable types of 4 or 8 bytes");
+    static_assert(detail::is_atomic<T>,
+                  "dynpar: atomic_load is for trivially copyable types of 4 or 8 bytes, aligned to their size");
 #if DYNPAR_ON_DEVICE
     using word = detail::atomic_word<T>;
     const word value = *reinterpret_cast<const volatile word*>(address);
@@ -211,7 +215,8 @@ DYNPAR_FUNCTION T atomic_load(const T* address) {
 /// copyable, of 4 or 8 bytes.
 template <class T>
 DYNPAR_FUNCTION void atomic_store(T* address, std::common_type_t<T> value) {
-    static_assert(detail::is_atomic<T>, "dynpar: atomic_store is for trivially copyable types of 4 or 8 bytes");
+    static_assert(detail::is_atomic<T>,
+                  "dynpar: atomic_store is for trivially copyable types of 4 or 8 bytes, aligned to their size");
 #if DYNPAR_ON_DEVICE
     using word = detail::atomic_word<T>;
     __threadfence();

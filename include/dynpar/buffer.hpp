@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <new>
 #include <stdexcept>
 #include <type_traits>
@@ -59,9 +60,15 @@ public:
     }
     /// All elements, on the host.
     std::vector<T> to_vector() const {
-        std::vector<T> host(size_);
-        copy_to(host.data(), size_);
-        return host;
+        if constexpr (std::is_same_v<T, bool>) {  // a vector of those has no array
+            const std::unique_ptr<bool[]> host(new bool[size_]);
+            copy_to(host.get(), size_);
+            return std::vector<bool>(host.get(), host.get() + size_);
+        } else {
+            std::vector<T> host(size_);
+            copy_to(host.data(), size_);
+            return host;
+        }
     }
     /// One element, on the host; the first, if none is named. Throws `std::out_of_range` if there is none of that
     /// number.

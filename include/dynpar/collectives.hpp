@@ -114,15 +114,16 @@ struct is_simulated : std::false_type {};
 template <class Block, class T>
 DYNPAR_FUNCTION T shuffle(const warp_group<Block>& warp, const T& value, unsigned rank) {
     const unsigned threads = warp.num_threads();
-    if (threads == 1) return value;
     T result = value;
+    if constexpr (is_simulated<Block>::value) Block::check_rank(rank, threads);
+    if (threads == 1) return result;
     if constexpr (is_simulated<Block>::value) {
         const void* const values = warp.block().gather(warp.meta_group_rank(), threads, &value, sizeof(T));
         memcpy(&result, static_cast<const std::byte*>(values) + rank * sizeof(T), sizeof(T));
     } else {
 #if DYNPAR_ON_DEVICE
         unsigned words[(sizeof(T) + 3) / 4] = {};
-        memcpy(words, &value, sizeof(T));
+        memcpy(words, &result, sizeof(T));
 #pragma unroll
         for (unsigned& word : words) word = __shfl_sync(lanes_of(threads), word, static_cast<int>(rank));
         memcpy(&result, words, sizeof(T));
@@ -149,6 +150,13 @@ DYNPAR_FUNCTION unsigned ballot(const warp_group<Block>& warp, bool says) {
 #endif
     }
     return result;
+}
+
+/// Where the block's warps put a value each.
+template <class T, class Block>
+DYNPAR_FUNCTION T* room_for_warps(const block_group<Block>& group) {
+    if constexpr (is_simulated<Block>::value) Block::check_memory(group.memory());
+    return static_cast<T*>(group.memory());
 }
 
 /// Values of a block's warps, one each, combined in their order by every thread; the first `count` of them.
@@ -189,7 +197,7 @@ DYNPAR_FUNCTION unsigned count(const warp_group<Block>& warp, bool says) {
     return result;
 }
 
-/// The value of one thread, for all of them. `rank` is the same for all threads.
+/// The value of one thread, for all of them. `rank` is the same for all threads, and below `num_threads()`.
 template <class Block, class T>
 DYNPAR_FUNCTION T broadcast(const warp_group<Block>& warp, const T& value, unsigned rank = 0) {
     return shuffle(warp, value, rank);
@@ -224,7 +232,8 @@ DYNPAR_FUNCTION T inclusive_scan(const warp_group<Block>& warp, T value, const O
 
 /// `initial` and the values of all threads before this one, combined.
 template <class Block, class T, class Op>
-DYNPAR_FUNCTION T exclusive_scan(const warp_group<Block>& warp, const T& value, const Op& op, const T& initial) {
+DYNPAR_FUNCTION T exclusive_scan(const warp_group<Block>& warp, const T& value, const Op& op,
+                                 const std::common_type_t<T>& initial) {
     const unsigned rank = warp.thread_rank();
     const T before = detail::shuffle(warp, inclusive_scan(warp, value, op), rank == 0 ? 0 : rank - 1);
     return rank == 0 ? initial : op(initial, before);
@@ -240,7 +249,7 @@ DYNPAR_FUNCTION T reduce(const block_group<Block>& group, const T& value, const 
     const warp_group<Block> warp = this_warp(block);
     const T of_warp = reduce(warp, value, op);
     if (warp.meta_group_size() == 1) return of_warp;
-    T* const of_warps = static_cast<T*>(group.memory());
+    T* const of_warps = detail::room_for_warps<T>(group);
     if (warp.thread_rank() == 0) of_warps[warp.meta_group_rank()] = of_warp;
     block.sync();
     const T result = detail::combine(of_warps, warp.meta_group_size(), op);
@@ -256,7 +265,7 @@ DYNPAR_FUNCTION T inclusive_scan(const block_group<Block>& group, const T& value
     const warp_group<Block> warp = this_warp(block);
     T result = inclusive_scan(warp, value, op);
     if (warp.meta_group_size() == 1) return result;
-    T* const of_warps = static_cast<T*>(group.memory());
+    T* const of_warps = detail::room_for_warps<T>(group);
     if (warp.thread_rank() == warp.num_threads() - 1) of_warps[warp.meta_group_rank()] = result;
     block.sync();
     if (warp.meta_group_rank() != 0) result = op(detail::combine(of_warps, warp.meta_group_rank(), op), result);
@@ -266,7 +275,8 @@ DYNPAR_FUNCTION T inclusive_scan(const block_group<Block>& group, const T& value
 
 /// `initial` and the values of all threads before this one, combined.
 template <class Block, class T, class Op>
-DYNPAR_FUNCTION T exclusive_scan(const block_group<Block>& group, const T& value, const Op& op, const T& initial) {
+DYNPAR_FUNCTION T exclusive_scan(const block_group<Block>& group, const T& value, const Op& op,
+                                 const std::common_type_t<T>& initial) {
     detail::check_block_collective<T>();
     Block& block = group.block();
     const warp_group<Block> warp = this_warp(block);
@@ -275,7 +285,7 @@ DYNPAR_FUNCTION T exclusive_scan(const block_group<Block>& group, const T& value
     const T before = detail::shuffle(warp, up_to_here, rank == 0 ? 0 : rank - 1);
     T result = initial;
     if (warp.meta_group_size() != 1) {
-        T* const of_warps = static_cast<T*>(group.memory());
+        T* const of_warps = detail::room_for_warps<T>(group);
         if (rank == warp.num_threads() - 1) of_warps[rank_of_warp] = up_to_here;
         block.sync();
         if (rank_of_warp != 0) result = op(initial, detail::combine(of_warps, rank_of_warp, op));
@@ -284,14 +294,15 @@ DYNPAR_FUNCTION T exclusive_scan(const block_group<Block>& group, const T& value
     return rank == 0 ? result : op(result, before);
 }
 
-/// The value of one thread, for all of them. `rank` is the same for all threads.
+/// The value of one thread, for all of them. `rank` is the same for all threads, and below `num_threads()`.
 template <class Block, class T>
 DYNPAR_FUNCTION T broadcast(const block_group<Block>& group, const T& value, unsigned rank = 0) {
     detail::check_block_collective<T>();
     Block& block = group.block();
     const warp_group<Block> warp = this_warp(block);
+    if constexpr (detail::is_simulated<Block>::value) Block::check_rank(rank, group.num_threads());
     if (warp.meta_group_size() == 1) return detail::shuffle(warp, value, rank);
-    T* const place = static_cast<T*>(group.memory());
+    T* const place = detail::room_for_warps<T>(group);
     if (block.thread_rank() == rank) *place = value;
     block.sync();
     const T result = *place;
@@ -306,7 +317,7 @@ DYNPAR_FUNCTION unsigned count(const block_group<Block>& group, bool says) {
     const warp_group<Block> warp = this_warp(block);
     const unsigned of_warp = count(warp, says);
     if (warp.meta_group_size() == 1) return of_warp;
-    unsigned* const of_warps = static_cast<unsigned*>(group.memory());
+    unsigned* const of_warps = detail::room_for_warps<unsigned>(group);
     if (warp.thread_rank() == 0) of_warps[warp.meta_group_rank()] = of_warp;
     block.sync();
     const unsigned result = detail::combine(of_warps, warp.meta_group_size(), plus{});

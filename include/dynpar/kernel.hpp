@@ -64,8 +64,9 @@ DYNPAR_FUNCTION constexpr unsigned arguments_begin() {
 template <class Kernel>
 DYNPAR_FUNCTION constexpr char instance_character(unsigned i) {
     constexpr const char* name = Kernel::name;
-    const unsigned length = length_of(name);
-    return i < length ? name[i] : type_name<Kernel>().begin[arguments_begin<Kernel>() + i - length];
+    constexpr unsigned length = length_of(name), begin = arguments_begin<Kernel>();  // once, not for each character
+    constexpr text type = type_name<Kernel>();
+    return i < length ? name[i] : type.begin[begin + i - length];
 }
 
 /// Not constexpr: the characters need a place, on either side of the compilation.

@@ -17,7 +17,7 @@ struct at_most {
 };
 
 /// Shared memory of a moldable kernel: so many bytes for each thread that a block then has, rounded up to 16 bytes for
-/// the block.
+/// the block. Each call of `block.shared` takes a multiple of 16, so for several calls give 16 bytes more for each.
 struct bytes_per_thread {
     unsigned bytes;  ///< for each thread
     /// `bytes_per_thread(8)`
@@ -66,21 +66,6 @@ DYNPAR_FUNCTION constexpr unsigned shared_bytes_of(const shape& s, unsigned thre
     return s.shared_per_thread ? (s.shared_bytes / s.threads.x * threads + 15) / 16 * 16 : s.shared_bytes;
 }
 
-/// A shape for `items` things, a thread each, in blocks of a width that suits the engine, and at most as wide as
-/// `most` says; `where` is the block that launches, or the engine that runs. Blocks are not moldable: a thread's number
-/// is `block.block_rank() * block.num_threads() + block.thread_rank()`, and some of the last block's are `items` or
-/// greater. For no items it is a shape that no grid can have.
-#if defined(__NVCC__)
-#pragma nv_exec_check_disable  // an engine is asked by the host alone
-#endif
-template <class Where>
-DYNPAR_FUNCTION shape shape_for(const Where& where, unsigned long long items, at_most most, unsigned shared = 0) {
-    unsigned threads = where.moldable_threads(most);
-    if (items < threads) threads = items == 0 ? 1 : static_cast<unsigned>(items);
-    const unsigned long long blocks = threads == 0 ? 0 : (items + threads - 1) / threads;
-    return shape(blocks > 0xffffffffu ? 0xffffffffu : static_cast<unsigned>(blocks), threads, shared);
-}
-
 /// CUDA's bounds for every grid (CUDA C++ Programming Guide, table "Technical Specifications per Compute
 /// Capability"); the same on all engines, so that what runs on a CPU also runs on a GPU.
 namespace bounds {
@@ -92,6 +77,24 @@ inline constexpr unsigned grid_blocks_yz = 65535;      ///< blocks along y and a
 inline constexpr unsigned long long grid_blocks = 2147483647;  ///< blocks in all: dynpar's own bound
 inline constexpr unsigned shared_bytes = 227 * 1024;           ///< shared memory of a block (compute capability 9.0)
 }  // namespace bounds
+
+/// A shape for `items` things, a thread each, in blocks of a width that suits the engine, and at most as wide as
+/// `most` says; `where` is the block that launches, or the engine that runs. Blocks are not moldable: a thread's number
+/// is `block.block_rank() * block.num_threads() + block.thread_rank()`, and some of the last block's are `items` or
+/// greater. For no items, and for more than 2^32 - 1024, whose numbers have no room, it is a shape that no grid can
+/// have.
+#if defined(__NVCC__)
+#pragma nv_exec_check_disable  // an engine is asked by the host alone
+#endif
+template <class Where>
+DYNPAR_FUNCTION shape shape_for(const Where& where, unsigned long long items, at_most most, unsigned shared = 0) {
+    const unsigned widest = most.threads < bounds::block_threads ? most.threads : bounds::block_threads;
+    unsigned threads = where.moldable_threads(at_most(widest));
+    if (items < threads) threads = items == 0 ? 1 : static_cast<unsigned>(items);
+    const bool have_numbers = items <= 0xffffffffu - bounds::block_threads + 1;
+    const unsigned long long blocks = threads == 0 || !have_numbers ? 0 : (items + threads - 1) / threads;
+    return shape(static_cast<unsigned>(blocks), threads, shared);
+}
 
 /// `invalid_configuration` if no grid can have that shape, else `success`. `most_threads` is what the kernel allows
 /// (see `most_threads<Kernel>()`).
@@ -115,7 +118,7 @@ inline std::string to_string(const shape& s) {
     };
     std::string result = "<<<" + sizes(s.blocks) + ", " + (s.moldable ? "at most " : "") + sizes(s.threads);
     if (s.shared_per_thread) {
-        result += ", " + std::to_string(s.shared_bytes / s.threads.x) + " bytes a thread";
+        result += ", " + std::to_string(s.threads.x == 0 ? 0 : s.shared_bytes / s.threads.x) + " bytes a thread";
     } else if (s.shared_bytes != 0) {
         result += ", " + std::to_string(s.shared_bytes) + " bytes";
     }

@@ -7,6 +7,8 @@
 //     });
 #pragma once
 
+#include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include "dynpar.hpp"
@@ -20,12 +22,14 @@ namespace dynpar {
 /// The engines that the compiler of this file can build. (Not `inline`: files of a program differ in it.)
 constexpr built_engines engines_here{DYNPAR_HAS_DEVICE_LAUNCH != 0, DYNPAR_HAS_QUEUE_ENGINE != 0};
 
-/// Chooses among the engines of this file for this machine: see `choose`, also for what it throws.
-inline engine_choice choose_engine(engine_kind asked = engine_kind::automatic, std::string_view origin = {}) {
+/// Chooses among the engines of this file for this machine: see `choose`, also for what it throws. (The parameters make
+/// it another function in files with other engines.)
+template <bool Cdp = engines_here.cdp, bool Queue = engines_here.queue>
+engine_choice choose_engine(engine_kind asked = engine_kind::automatic, std::string_view origin = {}) {
 #if DYNPAR_HAS_QUEUE_ENGINE || DYNPAR_HAS_DEVICE_LAUNCH
-    return choose(asked, engines_here, probe_gpu(), origin);
+    return choose(asked, built_engines{Cdp, Queue}, probe_gpu(), origin);
 #else
-    return choose(asked, engines_here, {}, origin);
+    return choose(asked, built_engines{Cdp, Queue}, {}, origin);
 #endif
 }
 
@@ -43,8 +47,9 @@ auto run_program(const engine_options& options, Program& program) {
 }  // namespace detail
 
 /// Makes the chosen engine with these options and returns `program(engine)`. The program is compiled once for each
-/// engine of this file, so it takes `auto& engine`. Throws what engine and program do.
-template <class Program>
+/// engine of this file, so it takes `auto& engine`. Throws what engine and program do, and `std::invalid_argument` if
+/// the chosen engine is none of this file's.
+template <bool Cdp = engines_here.cdp, bool Queue = engines_here.queue, class Program>
 auto with_engine(const engine_choice& choice, const engine_options& options, Program&& program) {
     switch (choice.kind) {
 #if DYNPAR_HAS_DEVICE_LAUNCH
@@ -53,14 +58,17 @@ auto with_engine(const engine_choice& choice, const engine_options& options, Pro
 #if DYNPAR_HAS_QUEUE_ENGINE
         case engine_kind::queue: return detail::run_program<queue_engine, queue_options>(options, program);
 #endif
-        default: return detail::run_program<host_engine, host_options>(options, program);
+        case engine_kind::host: return detail::run_program<host_engine, host_options>(options, program);
+        default:
+            throw std::invalid_argument(std::string("engine ") + to_string(choice.kind) +
+                                        " is not built into this file; it has " + to_string(built_engines{Cdp, Queue}));
     }
 }
 
 /// The same for the engine that `choose_engine(asked)` chooses.
-template <class Program>
+template <bool Cdp = engines_here.cdp, bool Queue = engines_here.queue, class Program>
 auto with_engine(engine_kind asked, const engine_options& options, Program&& program) {
-    return with_engine(choose_engine(asked), options, static_cast<Program&&>(program));
+    return with_engine<Cdp, Queue>(choose_engine<Cdp, Queue>(asked), options, static_cast<Program&&>(program));
 }
 
 }  // namespace dynpar

@@ -336,4 +336,26 @@ TEST_CASE("C12: scratch memory that does not exist is nullptr, and out_of_memory
     CHECK(f.count == 2);
 }
 
+struct pixel {
+    unsigned char red, green, blue;
+};
+struct shift_pixels {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, pixel* pixels, unsigned count) const {
+        if (count == 1) return;
+        pixels[count - 1] = pixels[count - 2];
+        block.launch(*this, dynpar::shape(1, 1), pixels, count - 1);
+    }
+};
+
+TEST_CASE("C10: pointers to structs of any size, whose elements the kernel copies") {
+    // nvcc 13.0 broke off here.
+    auto engine = make_engine();
+    auto pixels = engine.make_buffer({pixel{1, 2, 3}, pixel{4, 5, 6}, pixel{7, 8, 9}});
+    engine.run(shift_pixels{}, dynpar::shape(1, 1), pixels.data(), 3u);
+    CHECK(pixels.value(0).blue == 3);
+    CHECK(pixels.value(1).green == 2);
+    CHECK(pixels.value(2).red == 4);
+}
+
 }  // namespace

@@ -84,7 +84,7 @@ TEST_CASE_TEMPLATE("atomic_and, atomic_or and atomic_xor return the bits before"
     CHECK(place == T{9});
 }
 
-struct pair_of_shorts {
+struct alignas(8) four_shorts {
     short first, second, third, fourth;
 };
 
@@ -101,9 +101,9 @@ TEST_CASE("atomic_exchange, atomic_cas, atomic_load and atomic_store take whatev
     CHECK(dynpar::atomic_cas(&zero, -0.0f, 1.0f) == 0.0f);  // other bits
     CHECK(zero == 0.0f);
 
-    alignas(8) pair_of_shorts shorts{1, 2, 3, 4};
-    dynpar::atomic_store(&shorts, pair_of_shorts{5, 6, 7, 8});
-    CHECK(dynpar::atomic_exchange(&shorts, pair_of_shorts{}).third == 7);
+    four_shorts shorts{1, 2, 3, 4};
+    dynpar::atomic_store(&shorts, four_shorts{5, 6, 7, 8});
+    CHECK(dynpar::atomic_exchange(&shorts, four_shorts{}).third == 7);
 }
 
 TEST_CASE("atomic_append gives each caller a place of its own") {

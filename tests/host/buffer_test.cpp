@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -49,6 +50,19 @@ TEST_CASE("fill() sets every element, of any size and of large buffers too") {
     buffer<bool> flags = engine.make_buffer<bool>(3);
     flags.fill(true);
     CHECK(flags.value(2) == true);
+    CHECK(engine.make_buffer(std::vector<bool>{true, false}).to_vector() == std::vector<bool>{true, false});
+}
+
+struct alignas(64) cache_line {
+    unsigned char bytes[64];
+};
+
+TEST_CASE("a buffer is aligned as its type wants") {
+    dynpar::host_engine engine;
+    for (const std::size_t count : {1, 3, 100}) {
+        const buffer<cache_line> lines = engine.make_buffer<cache_line>(count);
+        CHECK(reinterpret_cast<std::uintptr_t>(lines.data()) % 64 == 0);
+    }
 }
 
 struct count_threads {
@@ -78,6 +92,8 @@ TEST_CASE("with_engine says that an engine is not built into the program") {
         CHECK(std::string(error.what()) ==
               "engine queue is not built into this program; choose auto or one of the built: host");
     }
+    const dynpar::engine_choice elsewhere{dynpar::engine_kind::queue, "chosen in another file"};
+    CHECK_THROWS_AS(dynpar::with_engine(elsewhere, {}, [](auto&) { return 0; }), std::invalid_argument);
 }
 
 }  // namespace

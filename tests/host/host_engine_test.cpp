@@ -394,6 +394,87 @@ TEST_CASE("the tree puts siblings that are alike all the way down on one line") 
           "└─ then uneven <<<1, at most 64>>>\n");
 }
 
+struct fails_below {
+    template <class Block>
+    void operator()(Block& block, bool is_root) const {
+        dynpar::any(dynpar::this_warp(block), true);
+        if (!is_root) throw std::runtime_error("below");
+        if (block.thread_rank() == 0) block.launch(*this, shape(1, 2), false);
+    }
+};
+
+TEST_CASE("a run that fails while a block that has returned has children leaves nothing of its collective calls") {
+    // Seen by LeakSanitizer.
+    CHECK_THROWS_AS(host_engine().run(fails_below{}, shape(10, 2), true), dynpar::kernel_fault);
+}
+
+struct wrong_calls {
+    template <class Block>
+    void operator()(Block& block, unsigned what) const {
+        const auto all = dynpar::this_block(block, nullptr);
+        const auto warp = dynpar::this_warp(block);
+        if (what == 0) dynpar::shuffle(warp, 1, warp.num_threads());
+        if (what == 1) dynpar::broadcast(all, 1, block.num_threads());
+        if (what == 2) dynpar::count(all, true);
+    }
+};
+
+TEST_CASE("a collective call that would read what is not there says so") {
+    host_engine engine;
+    const auto what_of = [&](unsigned threads, unsigned what) -> std::string {
+        try {
+            engine.run(wrong_calls{}, shape(1, threads), what);
+        } catch (const dynpar::kernel_fault& error) {
+            return error.what();
+        }
+        return "";
+    };
+    CHECK(what_of(5, 0).find("asks for the value of thread 5 of 5") != std::string::npos);
+    CHECK(what_of(5, 1).find("asks for the value of thread 5 of 5") != std::string::npos);
+    CHECK(what_of(33, 2).find("has no shared memory: this_block(block, nullptr)") != std::string::npos);
+    CHECK(what_of(32, 2).empty());
+}
+
+struct pass_scratch {
+    template <class Block>
+    void operator()(Block& block) const {
+        block.template shared<char>(16);
+        for (int i = 0; i < 200; ++i) {
+            int* memory = block.template scratch<int>(4);
+            block.launch(note_pointer{}, shape(1, 1), memory);
+        }
+    }
+    struct note_pointer {
+        template <class Block>
+        void operator()(Block&, int* memory) const {
+            *memory = 1;
+        }
+    };
+};
+
+TEST_CASE("what lies behind the shared memory that a narrow block has is not its shared memory") {
+    const dynpar::report report =
+        host_engine().run(pass_scratch{}, shape(1, dynpar::at_most(1024), dynpar::bytes_per_thread(16)));
+    CHECK(report.grids == 201);
+}
+
+TEST_CASE("a moldable shape of no threads is refused, and can be printed") {
+    const shape none(1, dynpar::at_most(0), dynpar::bytes_per_thread(8));
+    CHECK(to_string(none) == "<<<1, at most 0, 0 bytes a thread>>>");
+    CHECK(host_engine().try_run(fails_below{}, none, true).failures.at(0).status ==
+          dynpar::status::invalid_configuration);
+}
+
+TEST_CASE("shape_for refuses what has no numbers, and takes no block wider than there can be") {
+    const host_engine engine;
+    CHECK(check(dynpar::shape_for(engine, 0, dynpar::at_most(8))) == dynpar::status::invalid_configuration);
+    CHECK(check(dynpar::shape_for(engine, 1ull << 32, dynpar::at_most(8))) == dynpar::status::invalid_configuration);
+    CHECK(check(dynpar::shape_for(engine, (1ull << 31) - 1, dynpar::at_most(8))) == dynpar::status::success);
+    host_options options;
+    options.moldable_threads = 5000;
+    CHECK(check(dynpar::shape_for(host_engine(options), 100000, dynpar::at_most(2000))) == dynpar::status::success);
+}
+
 // ---- names
 
 template <class T>

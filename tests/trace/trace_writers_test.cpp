@@ -176,6 +176,8 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 TEST_CASE("saved trace: what is read back is what was written") {
     trace before = small_trace();
     before.about = {{"command", "sum --elements 7"}, {"a \"name\"", "two\nlines"}};
+    before.grids[0].shape = dynpar::shape(2, dynpar::at_most(64));
+    before.grids[1].shape = dynpar::shape(3, dynpar::at_most(64), dynpar::bytes_per_thread(8));
     const trace after = read(saved(before));
     CHECK(after.about == before.about);
     CHECK(after.engine == before.engine);

@@ -80,7 +80,8 @@ public:
 
     /// Waits for everything in the stream.
     clock_pair compare(cudaStream_t stream) {
-        clocks_->asked = clocks_->answered = 0;
+        clocks_->asked = 0;
+        clocks_->answered = 0;
         clock_exchange* on_device = nullptr;
         check(cudaHostGetDevicePointer(&on_device, clocks_, 0), "mapping memory to compare clocks");
         check(launch_grid(&answer_with_time<clock_exchange>, 1, 1, 0, stream, on_device), "comparing clocks");

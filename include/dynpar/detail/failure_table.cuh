@@ -71,8 +71,10 @@ __device__ __noinline__ inline void add_failure(failure_table* table, const fail
     unsigned long long key = 0xcbf29ce484222325ull;
     key = mix(key, static_cast<unsigned>(call->operation) << 8 | static_cast<unsigned>(call->status));
     key = mix(key, static_cast<unsigned>(call->cuda_code));
-    key = mix(key, static_cast<unsigned long long>(call->depth) << 1 | call->shape.moldable);
-    static_assert(sizeof(shape) == 8 * sizeof(unsigned), "three blocks, three threads, shared bytes, and a flag");
+    key =
+        mix(key, static_cast<unsigned long long>(call->depth) << 2 | static_cast<unsigned>(call->shape.moldable) << 1 |
+                     static_cast<unsigned>(call->shape.shared_per_thread));
+    static_assert(sizeof(shape) == 8 * sizeof(unsigned), "three blocks, three threads, shared bytes, and two flags");
     const unsigned* const sizes = &call->shape.blocks.x;
 #pragma unroll 1
     for (unsigned i = 0; i < 7; ++i) key = mix(key, sizes[i]);

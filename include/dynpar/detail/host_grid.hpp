@@ -82,8 +82,6 @@ struct host_trace_record {
 
 /// Where the threads of a warp hand each other values.
 struct host_meeting {
-    static constexpr unsigned most = bounds::block_threads / 32;  // warps of a block
-
     unsigned rounds = 0;    // that are complete
     std::size_t bytes = 0;  // of a thread's value, in this round
     // By turns: when a round is complete, some threads begin the next before others have looked.

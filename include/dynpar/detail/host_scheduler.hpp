@@ -123,6 +123,7 @@ private:
     carrier& idle_carrier();
     std::string describe(const host_block_state& block) const;
     static std::string describe_meetings(const host_block_state& block);
+    static unsigned warps_of(const host_block_state& block) { return (block.grid->threads + 31) / 32; }
 
     // -- failures
     void fail(operation o, const host_kernel& kernel, unsigned depth, const shape& s, status why);
@@ -277,7 +278,7 @@ status host_scheduler::then(host_block_state& from, const host_kernel& kernel, c
 inline bool host_scheduler::points_into_block(const host_block_state& block, const volatile void* pointer) const {
     const auto address = reinterpret_cast<std::uintptr_t>(pointer);
     const auto shared = reinterpret_cast<std::uintptr_t>(block.shared.get());
-    const bool in_shared = shared != 0 && address >= shared && address < shared + block.grid->shape.shared_bytes;
+    const bool in_shared = shared != 0 && address >= shared && address < shared + block.grid->shared_bytes;
     return in_shared || block.running->has_on_stack(address);
 }
 
@@ -513,6 +514,7 @@ inline void host_scheduler::run_block(host_block_state* block) {
         } else if (block->live_threads == 0) {
             --block->grid->running_blocks;
             block->shared.reset();
+            block->meetings.reset();
             host_grid* grid = block->grid;
             if (grid->id != grid_record::none && grid->all_blocks_returned()) traced_[grid->id].ended = now();
             current_ = nullptr;
@@ -635,7 +637,7 @@ inline status host_scheduler::wait(host_block_state& block, host_thread_memory& 
 inline const void* host_scheduler::gather(host_block_state& block, unsigned warp, unsigned rank, unsigned threads,
                                           const void* value, std::size_t bytes) {
     if (cancelled_) throw run_cancelled{};
-    if (block.meetings == nullptr) block.meetings.reset(new host_meeting[host_meeting::most]);
+    if (block.meetings == nullptr) block.meetings.reset(new host_meeting[warps_of(block)]);
     host_meeting& meeting = block.meetings[warp];
     std::vector<std::byte>& values = meeting.values[meeting.rounds % 2];
     if (meeting.here.empty()) {
@@ -722,7 +724,7 @@ inline void host_scheduler::clear() {
         resume_all(block, block->at_sync);
         resume_all(block, block->at_wait);
         resume_all(block, block->met);
-        for (unsigned i = 0; block->meetings != nullptr && i < host_meeting::most; ++i)
+        for (unsigned i = 0; block->meetings != nullptr && i < warps_of(*block); ++i)
             resume_all(block, block->meetings[i].here);
         block->~host_block_state();
     }
@@ -761,7 +763,7 @@ inline void host_scheduler::drop(const std::shared_ptr<host_stream_state>& strea
 /// "12 threads are at a collective call of their warp, ", or nothing.
 inline std::string host_scheduler::describe_meetings(const host_block_state& block) {
     unsigned threads = 0;
-    for (unsigned i = 0; block.meetings != nullptr && i < host_meeting::most; ++i)
+    for (unsigned i = 0; block.meetings != nullptr && i < warps_of(block); ++i)
         threads += block.meetings[i].here.size();
     return threads == 0 ? "" : std::to_string(threads) + " threads are at a collective call of their warp, ";
 }

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -54,7 +56,13 @@ public:
     template <class T>
     buffer<T> make_buffer(const std::vector<T>& values) const {
         buffer<T> result(Engine::memory(), values.size());
-        result.copy_from(values.data());
+        if constexpr (std::is_same_v<T, bool>) {  // a vector of those has no array
+            const std::unique_ptr<bool[]> array(new bool[values.size()]);
+            for (std::size_t i = 0; i < values.size(); ++i) array[i] = values[i];
+            result.copy_from(array.get());
+        } else {
+            result.copy_from(values.data());
+        }
         return result;
     }
 

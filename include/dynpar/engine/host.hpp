@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -24,6 +25,15 @@ namespace dynpar {
 class host_event;
 
 namespace detail {
+
+[[noreturn]] inline void refuse_rank(unsigned rank, unsigned threads) {
+    throw std::invalid_argument("dynpar: a collective call asks for the value of thread " + std::to_string(rank) +
+                                " of " + std::to_string(threads));
+}
+[[noreturn]] inline void refuse_null_memory() {
+    throw std::invalid_argument(
+        "dynpar: a collective call of a block of several warps has no shared memory: this_block(block, nullptr)");
+}
 
 /// Shared ownership by a handle that kernels use. nvcc also compiles kernels for the device, where std::shared_ptr does
 /// not exist: there this does nothing.
@@ -208,6 +218,18 @@ public:
 #endif
     }
 
+    /// For collectives.hpp: throw `std::invalid_argument` where a GPU would read what is not there.
+    DYNPAR_FUNCTION static void check_rank(unsigned rank, unsigned threads) {
+#if DYNPAR_ON_HOST
+        if (rank >= threads) detail::refuse_rank(rank, threads);
+#endif
+    }
+    DYNPAR_FUNCTION static void check_memory(const void* memory) {
+#if DYNPAR_ON_HOST
+        if (memory == nullptr) detail::refuse_null_memory();
+#endif
+    }
+
     host_block(const host_block&) = delete;
     host_block& operator=(const host_block&) = delete;
 
@@ -346,8 +368,8 @@ public:
     /// Where its buffers are: the host's own memory.
     static const memory_space& memory() {
         static const memory_space space{
-            [](std::size_t bytes) { return ::operator new(bytes); },
-            [](void* p) noexcept { ::operator delete(p); },
+            [](std::size_t bytes) { return ::operator new (bytes, std::align_val_t{256}); },  // as cudaMalloc does
+            [](void* p) noexcept { ::operator delete (p, std::align_val_t{256}); },
             [](void* there, const void* host, std::size_t bytes) { std::memcpy(there, host, bytes); },
             [](void* host, const void* there, std::size_t bytes) { std::memcpy(host, there, bytes); },
         };

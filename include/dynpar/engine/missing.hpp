@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
+#include <vector>
 
 #include "../buffer.hpp"
 #include "../detail/queue/host/queue_options.hpp"
@@ -21,6 +23,11 @@ inline constexpr bool is_built = false;
 struct missing_engine {
     template <class T>
     buffer<T> make_buffer(std::size_t) const;
+    template <class T>
+    buffer<T> make_buffer(std::initializer_list<T>) const;
+    template <class T>
+    buffer<T> make_buffer(const std::vector<T>&) const;
+    unsigned moldable_threads(at_most) const;
     template <class Kernel, class... Args>
     report run(const Kernel&, const shape&, const Args&...) const;
     template <class Kernel, class... Args>

@@ -260,6 +260,7 @@ protected:
         if constexpr (std::is_pointer_v<T>) {
             if constexpr (!std::is_function_v<std::remove_pointer_t<T>>) {
                 const void* place = (const void*)argument;
+                if constexpr (std::is_class_v<std::remove_pointer_t<T>>) place = opaque(place);
                 return place != nullptr &&
                        (__isLocal(place) || __isShared(place) || derived().is_own_shared_memory(place));
             }

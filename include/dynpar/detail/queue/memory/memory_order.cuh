@@ -111,6 +111,13 @@ __device__ inline unsigned opaque(unsigned value) {
     return value;
 }
 
+/// The same for an address. nvcc 13.0 breaks off ("Broken function found") where it asks for the memory of a pointer to
+/// a struct whose elements the kernel has copied, and it knows what the pointer points to.
+__device__ inline const void* opaque(const void* address) {
+    asm("" : "+l"(address));
+    return address;
+}
+
 /// Where this thread's stack ends now, as an address; it grows downwards.
 __device__ __noinline__ inline unsigned stack_place() {
     volatile unsigned here = 0;
@@ -189,6 +196,7 @@ __device__ inline T load_fresh(const T* place) {
 }
 __device__ inline void block_barrier() { simulated_gpu::block_barrier(); }
 __device__ inline unsigned opaque(unsigned value) { return value; }
+__device__ inline const void* opaque(const void* address) { return address; }
 __device__ __noinline__ inline unsigned stack_place() {
     volatile unsigned here = 0;
     return static_cast<unsigned>(__cvta_generic_to_local(const_cast<unsigned*>(&here)));
