@@ -218,12 +218,13 @@ public:
 #endif
     }
 
-    /// For collectives.hpp: throw `std::invalid_argument` where a GPU would read what is not there.
+    /// For collectives.hpp: throws `std::invalid_argument` where a GPU would read what is not there.
     DYNPAR_FUNCTION static void check_rank(unsigned rank, unsigned threads) {
 #if DYNPAR_ON_HOST
         if (rank >= threads) detail::refuse_rank(rank, threads);
 #endif
     }
+    /// The same where there is no memory.
     DYNPAR_FUNCTION static void check_memory(const void* memory) {
 #if DYNPAR_ON_HOST
         if (memory == nullptr) detail::refuse_null_memory();
