@@ -6,10 +6,23 @@
 #include <iterator>
 #include <limits>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 
-#include <toml++/toml.h>
+#include <stdexcept>
+
 #include <unistd.h>
+
+// toml++ 3.3 takes for granted what some wrong files break: it stops the program there, or, built with NDEBUG, lets the
+// compiler assume that it cannot be. Here such a file is refused like any other.
+namespace {
+[[noreturn]] void refuse_file() { throw std::logic_error("toml++ cannot make sense of it"); }
+}  // namespace
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#define TOML_ASSERT(condition) ((condition) ? static_cast<void>(0) : refuse_file())
+#include <toml++/toml.h>
+#pragma pop_macro("NDEBUG")
 
 #include "dynpar/detail/printable.hpp"
 
@@ -197,6 +210,30 @@ std::string read_all(const std::filesystem::path& file) {
     throw config_error(place + ": unknown key " + in_quotes(name) + "; known are " + known);
 }
 
+/// The first line with a character that is not ASCII and not in a comment; 0: there is none. No setting has such a name
+/// or value, and toml++ 3.3 runs into __builtin_unreachable() at an é where a line begins. What may be a string that
+/// holds the '#' is taken for one.
+std::size_t line_that_is_not_ascii(std::string_view text) {
+    const auto is_ascii = [](std::string_view part) {
+        return std::all_of(part.begin(), part.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+    };
+    if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
+    if (is_ascii(text)) return 0;
+    const bool strings_of_lines = text.find("\"\"\"") != text.npos || text.find("'''") != text.npos;
+    std::size_t number = 1;
+    for (std::size_t begin = 0; begin < text.size(); ++number) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        const std::string_view line = text.substr(begin, end - begin);
+        const std::string_view before = line.substr(0, line.find('#'));
+        const auto has_even = [&](char quote) { return std::count(before.begin(), before.end(), quote) % 2 == 0; };
+        const bool is_comment =
+            !strings_of_lines && has_even('"') && has_even('\'') && before.find('\\') == before.npos;
+        if (!is_ascii(is_comment ? before : line)) return number;
+        begin = end + 1;
+    }
+    return 0;
+}
+
 }  // namespace
 
 const std::vector<setting>& settings() {
@@ -292,6 +329,10 @@ config config::load(const config_sources& sources) {
 void config::read_file(const std::filesystem::path& file) {
     const std::string text = read_all(file);
     const std::string file_name = in_message(file.string());
+    if (const std::size_t line = line_that_is_not_ascii(text); line != 0) {
+        throw config_error(file_name + ":" + std::to_string(line) +
+                           ": not ASCII outside of a comment: settings have names and values of ASCII letters");
+    }
     const auto place = [&](const toml::source_region& region) {
         return file_name + ":" + std::to_string(region.begin.line);
     };
@@ -302,6 +343,8 @@ void config::read_file(const std::filesystem::path& file) {
     } catch (const toml::parse_error& e) {
         throw config_error(place(e.source()) + ": not valid TOML at column " + std::to_string(e.source().begin.column) +
                            ": " + in_message(e.description()));
+    } catch (const std::logic_error& e) {
+        throw config_error(file_name + ": not valid TOML: " + e.what());
     }
 
     const auto read_table = [&](const toml::table& keys, const std::string& table, const auto& again) -> void {
