@@ -104,9 +104,9 @@ DYNPAR_FUNCTION constexpr void check_block_collective() {
                   "dynpar: what the threads of a block hand each other may have 16 bytes at most");
 }
 
-/// Whether a block's threads are simulated one by one on the CPU; the host engine says so for its own.
+/// Whether a block is the host engine's, which says so.
 template <class Block>
-struct is_simulated : std::false_type {};
+struct runs_on_host : std::false_type {};
 
 // ---- The two things that engines do in ways of their own: all else is made of them.
 
@@ -115,9 +115,9 @@ template <class Block, class T>
 DYNPAR_FUNCTION T shuffle(const warp_group<Block>& warp, const T& value, unsigned rank) {
     const unsigned threads = warp.num_threads();
     T result = value;
-    if constexpr (is_simulated<Block>::value) Block::check_rank(rank, threads);
+    if constexpr (runs_on_host<Block>::value) Block::check_rank(rank, threads);
     if (threads == 1) return result;
-    if constexpr (is_simulated<Block>::value) {
+    if constexpr (runs_on_host<Block>::value) {
         const void* const values = warp.block().gather(warp.meta_group_rank(), threads, &value, sizeof(T));
         memcpy(&result, static_cast<const std::byte*>(values) + rank * sizeof(T), sizeof(T));
     } else {
@@ -140,7 +140,7 @@ DYNPAR_FUNCTION unsigned ballot(const warp_group<Block>& warp, bool says) {
     const unsigned threads = warp.num_threads();
     if (threads == 1) return says ? 1 : 0;
     unsigned result = 0;
-    if constexpr (is_simulated<Block>::value) {
+    if constexpr (runs_on_host<Block>::value) {
         const auto* const all =
             static_cast<const bool*>(warp.block().gather(warp.meta_group_rank(), threads, &says, sizeof(says)));
         for (unsigned rank = 0; rank < threads; ++rank) result |= (all[rank] ? 1u : 0u) << rank;
@@ -155,7 +155,7 @@ DYNPAR_FUNCTION unsigned ballot(const warp_group<Block>& warp, bool says) {
 /// Where the block's warps put a value each.
 template <class T, class Block>
 DYNPAR_FUNCTION T* room_for_warps(const block_group<Block>& group) {
-    if constexpr (is_simulated<Block>::value) Block::check_memory(group.memory());
+    if constexpr (runs_on_host<Block>::value) Block::check_memory(group.memory());
     return static_cast<T*>(group.memory());
 }
 
@@ -300,7 +300,7 @@ DYNPAR_FUNCTION T broadcast(const block_group<Block>& group, const T& value, uns
     detail::check_block_collective<T>();
     Block& block = group.block();
     const warp_group<Block> warp = this_warp(block);
-    if constexpr (detail::is_simulated<Block>::value) Block::check_rank(rank, group.num_threads());
+    if constexpr (detail::runs_on_host<Block>::value) Block::check_rank(rank, group.num_threads());
     if (warp.meta_group_size() == 1) return detail::shuffle(warp, value, rank);
     T* const place = detail::room_for_warps<T>(group);
     if (block.thread_rank() == rank) *place = value;

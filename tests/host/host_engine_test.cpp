@@ -57,16 +57,30 @@ TEST_CASE("a block that waits is served before other blocks begin") {
     CHECK(order == std::vector<int>{1, 2, 101, 102, 201, 202});
 }
 
+/// What an exception of this kind says, which the run of a kernel throws; nothing, if it throws none.
+template <class Error, class Kernel, class... Args>
+std::string message_of(host_engine& engine, const Kernel& kernel, const shape& s, Args... args) {
+    try {
+        engine.run(kernel, s, args...);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return {};
+}
+
 // ---- deadlock
+
+/// On the stack of a simulated thread: counts those that were unwound.
+struct counts_destruction {
+    int* destroyed;
+    ~counts_destruction() { ++*destroyed; }
+};
 
 struct half_sync_half_wait {
     static constexpr const char* name = "half_sync_half_wait";
     template <class Block>
     void operator()(Block& block, int* destroyed) const {
-        struct guard {
-            int* destroyed;
-            ~guard() { ++*destroyed; }
-        } on_every_stack{destroyed};
+        const counts_destruction on_every_stack{destroyed};
         if (block.thread_rank() < 3) {
             block.sync();
         } else {
@@ -78,13 +92,7 @@ struct half_sync_half_wait {
 TEST_CASE("a deadlock is reported with what waits for what, threads are unwound, and the engine stays usable") {
     host_engine engine;
     int destroyed = 0;
-    std::string message;
-    try {
-        engine.run(half_sync_half_wait{}, shape(1, 8), &destroyed);
-    } catch (const dynpar::deadlock_error& error) {
-        message = error.what();
-    }
-    CHECK(message ==
+    CHECK(message_of<dynpar::deadlock_error>(engine, half_sync_half_wait{}, shape(1, 8), &destroyed) ==
           "dynpar: deadlock on the host engine: in block 0 of half_sync_half_wait <<<1, 8>>> at depth 0, 3 threads are "
           "at sync() "
           "and 5 at wait(); every thread of the block that has not returned must reach the same one");
@@ -98,10 +106,7 @@ struct some_vote {
     static constexpr const char* name = "some_vote";
     template <class Block>
     void operator()(Block& block, int* destroyed) const {
-        struct guard {
-            int* destroyed;
-            ~guard() { ++*destroyed; }
-        } on_every_stack{destroyed};
+        const counts_destruction on_every_stack{destroyed};
         const auto warp = dynpar::this_warp(block);
         if (!dynpar::all(warp, true)) return;
         if (block.thread_rank() == 35) return;  // and so its warp never meets again
@@ -113,13 +118,7 @@ struct some_vote {
 TEST_CASE("a collective call that not all threads of the warp make is a deadlock that says so") {
     host_engine engine;
     int destroyed = 0;
-    std::string what;
-    try {
-        engine.run(some_vote{}, shape(1, 40), &destroyed);
-    } catch (const dynpar::deadlock_error& error) {
-        what = error.what();
-    }
-    CHECK(what ==
+    CHECK(message_of<dynpar::deadlock_error>(engine, some_vote{}, shape(1, 40), &destroyed) ==
           "dynpar: deadlock on the host engine: in block 0 of some_vote <<<1, 40>>> at depth 0, 7 threads are at a "
           "collective call of their warp, 32 threads are at sync() and 0 at wait(); every thread of the block that has "
           "not returned must reach the same one");
@@ -143,13 +142,8 @@ struct different_votes {
 
 TEST_CASE("threads of a warp that make different collective calls are a fault that says so") {
     host_engine engine;
-    std::string what;
-    try {
-        engine.run(different_votes{}, shape(1, 4));
-    } catch (const dynpar::kernel_fault& error) {
-        what = error.what();
-    }
-    CHECK(what.find("threads of a warp are at different collective calls: one hands over 8 bytes, another 4") !=
+    CHECK(message_of<dynpar::kernel_fault>(engine, different_votes{}, shape(1, 4))
+              .find("threads of a warp are at different collective calls: one hands over 8 bytes, another 4") !=
           std::string::npos);
 }
 
@@ -421,13 +415,8 @@ struct wrong_calls {
 
 TEST_CASE("a collective call that would read what is not there says so") {
     host_engine engine;
-    const auto what_of = [&](unsigned threads, unsigned what) -> std::string {
-        try {
-            engine.run(wrong_calls{}, shape(1, threads), what);
-        } catch (const dynpar::kernel_fault& error) {
-            return error.what();
-        }
-        return "";
+    const auto what_of = [&](unsigned threads, unsigned what) {
+        return message_of<dynpar::kernel_fault>(engine, wrong_calls{}, shape(1, threads), what);
     };
     CHECK(what_of(5, 0).find("asks for the value of thread 5 of 5") != std::string::npos);
     CHECK(what_of(5, 1).find("asks for the value of thread 5 of 5") != std::string::npos);

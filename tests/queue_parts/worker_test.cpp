@@ -59,21 +59,27 @@ struct joining_tree {
     }
 };
 
-TEST_CASE("a continuation sees what its grid's children have written, in a tree that all warps work at") {
+/// Binary trees of every width on every machine, each of whose nodes counts what is below it.
+template <class Tree>
+void check_trees(const Tree& tree, unsigned levels_of_lanes, unsigned levels_of_others) {
     for (const machine_size& size : sizes) {
         for (const unsigned threads : {1u, 32u, size.warps * 32}) {
             CAPTURE(size.worker_blocks);
             CAPTURE(threads);
             machine m(size);
             const no_races sees;
-            const unsigned levels = threads == 1 ? 9 : 6;
+            const unsigned levels = threads == 1 ? levels_of_lanes : levels_of_others;
             std::vector<u64> values((2u << levels) - 1);
-            run_engine(m, m.view, dynpar::shape(1, threads), joining_tree{}, values.data(), 0u, levels, threads);
+            run_engine(m, m.view, dynpar::shape(1, threads), tree, values.data(), 0u, levels, threads);
             CHECK(values[0] == values.size());
             CHECK(m.view.result->grids >= values.size());
             CHECK(sees.hold());
         }
     }
+}
+
+TEST_CASE("a continuation sees what its grid's children have written, in a tree that all warps work at") {
+    check_trees(joining_tree{}, 9, 6);
 }
 
 // ---- Waits
@@ -98,19 +104,7 @@ struct waiting_tree {
 };
 
 TEST_CASE("a block sees after wait() what its children have written, in a tree that all warps work at") {
-    for (const machine_size& size : sizes) {
-        for (const unsigned threads : {1u, 32u, size.warps * 32}) {
-            CAPTURE(size.worker_blocks);
-            CAPTURE(threads);
-            machine m(size);
-            const no_races sees;
-            const unsigned levels = threads == 1 ? 7 : 5;
-            std::vector<u64> values((2u << levels) - 1);
-            run_engine(m, m.view, dynpar::shape(1, threads), waiting_tree{}, values.data(), 0u, levels, threads);
-            CHECK(values[0] == values.size());
-            CHECK(sees.hold());
-        }
-    }
+    check_trees(waiting_tree{}, 7, 5);
 }
 
 // ---- Grids of many blocks, one after another

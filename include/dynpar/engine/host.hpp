@@ -321,7 +321,7 @@ DYNPAR_FUNCTION inline status host_event::record(const host_stream& stream) {
 }
 
 template <>
-struct detail::is_simulated<host_block> : std::true_type {};
+struct detail::runs_on_host<host_block> : std::true_type {};
 
 inline void detail::host_scheduler::run_thread(host_block_state& state, unsigned rank) {
     try {

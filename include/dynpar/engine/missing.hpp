@@ -1,16 +1,14 @@
 // Stands in for the engines that this file's compiler cannot build, so that a program that names one gets a sentence.
 #pragma once
 
-#include <cstddef>
-#include <initializer_list>
-#include <vector>
-
 #include "../buffer.hpp"
+#include "../detail/launch_check.hpp"
 #include "../detail/queue/host/queue_options.hpp"
 #include "../engine_options.hpp"
 #include "../platform.hpp"
 #include "../report.hpp"
 #include "../shape.hpp"
+#include "basic_engine.hpp"
 
 namespace dynpar {
 namespace detail {
@@ -20,18 +18,12 @@ template <class T>
 inline constexpr bool is_built = false;
 
 /// What programs call of an engine, so that the one error is that of the constructor.
-struct missing_engine {
-    template <class T>
-    buffer<T> make_buffer(std::size_t) const;
-    template <class T>
-    buffer<T> make_buffer(std::initializer_list<T>) const;
-    template <class T>
-    buffer<T> make_buffer(const std::vector<T>&) const;
+struct missing_engine : basic_engine<missing_engine> {
+    using basic_engine::try_run;
+    template <class Kernel, class... Args, if_no_buffer<Args...> = 0>
+    report try_run(const Kernel&, const shape&, const Args&...);
+    static const memory_space& memory();
     unsigned moldable_threads(at_most) const;
-    template <class Kernel, class... Args>
-    report run(const Kernel&, const shape&, const Args&...) const;
-    template <class Kernel, class... Args>
-    report try_run(const Kernel&, const shape&, const Args&...) const;
 };
 
 }  // namespace detail
