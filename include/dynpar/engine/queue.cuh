@@ -100,7 +100,7 @@ public:
         auto run = host_->begin(stream, kernel_text, s);
         host_->enter(stream);
         const queue::first_grid first =
-            host_->launcher().first(s, queue::payload_bytes<Kernel, Args...>, threads, host_->is_traced());
+            host_->launcher().first(s, queue::payload_bytes<Kernel, Args...>, blocks, threads, host_->is_traced());
         host_->launched(*run, stream,
                         detail::launch_grid(grid, blocks, threads, bytes, stream, host_->view(*run, blocks, threads),
                                             first, payload));

@@ -6,7 +6,7 @@
 // worker blocks begin, and a warp without work takes a chunk that is left. Worker block 0 makes the grid node; the
 // others wait for it, on the assumption that blocks of a grid with lower numbers begin first.
 //
-// Owns run_control::first_places and first_chunks, and gang_state::first_chunks. May open the worker block's first
+// Owns run_control::first_places and first_chunks, and gang_state::first_chunks and first_chunk_blocks. May open the worker block's first
 // chunk.
 #pragma once
 
@@ -96,16 +96,10 @@ __device__ inline void show_first_grid(first_places places) {
     store_release(engine().control->first_places, bits);
 }
 
-/// Blocks in a chunk of the first grid.
-__device__ inline std::uint32_t first_chunk_size(std::uint32_t blocks, std::uint32_t width) {
-    return guided_chunk(blocks, width, blockDim.x / warp_size);
-}
-
 /// A warp of a worker block that begins: the number of its chunk, in the first lane. Asked for before anything else, so
 /// that the answer is on its way while the worker block begins.
-__device__ inline unsigned number_of_first_chunk(const engine_view& view, const wide_task& task) {
-    const bool is_only_one = first_chunk_size(task.last, task.info & info::width_mask) >= task.last;
-    if (blockIdx.x == 0 || is_only_one || lane_rank() != 0) return blockIdx.x;
+__device__ inline unsigned number_of_first_chunk(const engine_view& view, const first_grid& first) {
+    if (blockIdx.x == 0 || first.chunks == 1 || lane_rank() != 0) return blockIdx.x;
     return 1 + fetch_add_relaxed(view.control->first_chunks, 1u);
 }
 
@@ -120,12 +114,11 @@ __device__ inline void offer_rest_of_first_grid(arena_index descriptor, std::uin
     if (!push_here(rest)) stop_run(no_memory);
 }
 
-/// One lane of a warp without work: takes a chunk of the first grid for which no worker block has come yet. False if
-/// there is none.
-__device__ __noinline__ inline bool take_first_chunk() {
+/// One lane of a warp without work, as long as there may be one: takes a chunk of the first grid for which no worker
+/// block has come yet. False if there is none.
+__device__ __noinline__ inline bool take_first_chunk_now() {
     gang_state& gang = this_block().gang;
     const std::uint32_t chunks = load_relaxed_in_block(gang.first_chunks);
-    if (chunks == 0) return false;
     const unsigned long long bits = load_acquire(engine().control->first_places);
     if (bits == 0) return false;
     std::uint32_t number = 1 + load_relaxed(engine().control->first_chunks);
@@ -136,11 +129,15 @@ __device__ __noinline__ inline bool take_first_chunk() {
     }
     wide_task task;
     copy_fresh_task(task, at<grid_descriptor>(static_cast<arena_index>(bits >> 32))->task);
-    const std::uint32_t each = first_chunk_size(task.last, task.info & info::width_mask);
+    const std::uint32_t each = load_relaxed_in_block(gang.first_chunk_blocks);
     task.first = number * each;
     task.last = min(task.last, task.first + each);
     if (!push_here(task)) stop_run(no_memory);
     return true;
+}
+
+__device__ inline bool take_first_chunk() {
+    return load_relaxed_in_block(this_block().gang.first_chunks) != 0 && take_first_chunk_now();
 }
 
 /// One warp of each worker block, while it alone may write the chunk: opens the chunk with blocks of the first grid, if
@@ -152,7 +149,7 @@ __device__ inline void begin_first_grid(std::uint32_t word, unsigned number, con
     const wide_task& task = first.descriptor.task;
     const std::uint32_t width = task.info & info::width_mask;
     const std::uint32_t blocks = task.last;
-    const std::uint32_t each = first_chunk_size(blocks, width);
+    const std::uint32_t each = first.chunk_blocks;
     number = __shfl_sync(all_lanes, number, 0);
     // A number past the last worker block's: all chunks are taken.
     const std::uint64_t before = number < gridDim.x ? static_cast<std::uint64_t>(number) * each : blocks;
@@ -181,15 +178,15 @@ __device__ inline void begin_first_grid(std::uint32_t word, unsigned number, con
         }
     }
     if (lane == 0) {
-        const std::uint64_t all_chunks = static_cast<std::uint64_t>(gridDim.x) * each;
-        const std::uint32_t chunks = all_chunks < blocks ? gridDim.x : (blocks + each - 1) / each;
-        store_relaxed_in_block(gang.first_chunks, chunks > 1 ? chunks : 0u);
+        store_relaxed_in_block(gang.first_chunk_blocks, each);
+        store_relaxed_in_block(gang.first_chunks, first.chunks > 1 ? first.chunks : 0u);
         fence_in_block();
         store_relaxed_in_block(gang.chunk_lock, 0u);
         if (number == 0 && places.descriptor != 0 && end < blocks) {
             show_first_grid(places);
-            if (all_chunks < blocks)
-                offer_rest_of_first_grid(places.descriptor, width, static_cast<std::uint32_t>(all_chunks));
+            const std::uint64_t in_chunks = static_cast<std::uint64_t>(first.chunks) * each;
+            if (in_chunks < blocks)
+                offer_rest_of_first_grid(places.descriptor, width, static_cast<std::uint32_t>(in_chunks));
         }
     }
     __syncwarp();

@@ -271,7 +271,7 @@ template <class Kernel, class... Args>
 __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
     persistent_grid(const __grid_constant__ engine_view view, const __grid_constant__ first_grid first,
                     const __grid_constant__ payload_of<Kernel, Args...> payload) {
-    const unsigned chunk = is_last_warp() ? number_of_first_chunk(view, first.descriptor.task) : 0;
+    const unsigned chunk = is_last_warp() ? number_of_first_chunk(view, first) : 0;
     begin_worker_block(view, kernel_name<Kernel>());
     if (is_last_warp()) {
         begin_first_grid(word_of_first_descriptor<Kernel, Args...>(first, payload), chunk, first, &payload,

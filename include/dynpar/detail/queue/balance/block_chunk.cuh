@@ -152,17 +152,6 @@ __device__ inline bool has_block_work() {
     return seen.left() > 0 && seen.width() == info::on_block;
 }
 
-/// The size of a guided chunk when so many blocks are left: two for each warp of the worker block, and fewer towards
-/// the end, so that all worker blocks end at about the same time; but at least one for each idle warp. (Larger chunks
-/// are faster where blocks do next to nothing, and slower where they differ.)
-__device__ inline std::uint32_t guided_chunk(std::uint32_t left, std::uint32_t width, unsigned searching) {
-    const unsigned grain = grain_of(width);
-    const unsigned idle = width == info::on_block ? 1 : max(searching, 1u) * grain;
-    const unsigned most = tuning::chunk_rounds * blockDim.x / warp_size * grain;
-    const unsigned fair = max(left / (tuning::chunk_part * gridDim.x), min(idle, (left + gridDim.x - 1) / gridDim.x));
-    return max(1u, min(fair, most) + grain - 1) / grain * grain;
-}
-
 /// For the holder of the chunk's lock, after it has written the task: opens the chunk, with `blocks` blocks of it up to
 /// the one before `end`.
 __device__ inline void open_chunk(std::uint32_t width, std::uint32_t end, std::uint32_t blocks, bool counted) {
@@ -187,7 +176,8 @@ __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word s
     arena_index told_of = 0;
     if (load_chunk().left() <= 0 && load_relaxed_in_block(gang.chunk_read) == load_relaxed_in_block(gang.chunk_size)) {
         const std::uint32_t wanted =
-            guided_chunk(static_cast<std::uint32_t>(seen.left()), seen.width(), load_relaxed_in_block(gang.searching));
+            guided_chunk(static_cast<std::uint32_t>(seen.left()), seen.width(), load_relaxed_in_block(gang.searching),
+                         blockDim.x / warp_size, gridDim.x);
         check_deadline();
         const unsigned stop = load_relaxed(engine().control->stop);  // on its way together with the claim
         const open_grid_word found = claim_blocks(place, wanted);

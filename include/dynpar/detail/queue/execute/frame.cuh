@@ -16,21 +16,53 @@ __device__ inline std::uint32_t within(std::uint32_t place, std::uint32_t steal_
     return static_cast<std::int32_t>(owner_end - place) < 0 ? owner_end : place;
 }
 
+/// The frame of a round of lanes. A block of several threads that waits below keeps the rest of warp_state's frame.
 template <bool Nested>
-struct frame_guard {
+struct round_frame {
     std::uint32_t lane_base, wide_base;
+
+    /// All lanes together, after what is to run has been popped.
+    __device__ round_frame() {
+        warp_state& warp = this_warp();
+        if constexpr (Nested) {
+            lane_base = warp.lane_base;
+            wide_base = warp.wide_base;
+            __syncwarp();
+        }
+        if (lane_rank() == 0) {
+            warp.lane_base = warp.lane_owner_end;
+            warp.wide_base = warp.wide_owner_end;
+        }
+        __syncwarp();
+    }
+    __device__ void end() const {
+        if constexpr (Nested) {
+            warp_state& warp = this_warp();
+            __syncwarp();
+            if (lane_rank() == 0) {
+                // Meanwhile the tasks that lay below may have been donated, or run.
+                warp.lane_base = within(lane_base, warp.lane_steal_end, warp.lane_owner_end);
+                warp.wide_base = within(wide_base, warp.wide_steal_end, warp.wide_owner_end);
+            }
+            __syncwarp();
+        }
+    }
+};
+
+/// The frame of a block of several threads.
+template <bool Nested>
+struct block_frame {
     arena_index own;
     unsigned own_counts, own_continued, refused_shared;
     unsigned char* shared_memory;
     std::uint32_t word;  // of the task that runs below
     unsigned long long begun_at;
+    round_frame<Nested> bases;
 
     /// All lanes together, after what is to run has been popped.
-    __device__ frame_guard() {
+    __device__ block_frame() {
         warp_state& warp = this_warp();
         if constexpr (Nested) {
-            lane_base = warp.lane_base;
-            wide_base = warp.wide_base;
             own = warp.own;
             own_counts = warp.own_counts;
             own_continued = warp.own_continued;
@@ -41,8 +73,6 @@ struct frame_guard {
             __syncwarp();
         }
         if (lane_rank() == 0) {
-            warp.lane_base = warp.lane_owner_end;
-            warp.wide_base = warp.wide_owner_end;
             warp.own = 0;
             warp.own_counts = counted::nothing;
             warp.own_continued = 0;
@@ -51,15 +81,12 @@ struct frame_guard {
         __syncwarp();
     }
     __device__ void end() const {
+        bases.end();
         if constexpr (Nested) {
             warp_state& warp = this_warp();
-            __syncwarp();
             if (lane_rank() < task_words) word_of(warp.current, lane_rank()) = word;
             if (lane_rank() == 0) {
                 warp.begun_at = begun_at;
-                // Meanwhile the tasks that lay below may have been donated, or run.
-                warp.lane_base = within(lane_base, warp.lane_steal_end, warp.lane_owner_end);
-                warp.wide_base = within(wide_base, warp.wide_steal_end, warp.wide_owner_end);
                 warp.own = own;
                 warp.own_counts = own_counts;
                 warp.own_continued = own_continued;

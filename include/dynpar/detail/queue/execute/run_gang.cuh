@@ -135,7 +135,7 @@ __device__ inline void run_candidate() {
         store_relaxed_in_block(gang.has_candidate, 0u);
         store_relaxed_in_block(gang.ready, 0u);
     }
-    const frame_guard<true> frame;
+    const block_frame<true> frame;
     sync_block();
     // The last warps write what the trace needs, since they have least to do; the frame has saved their begun_at.
     const bool traces = threadIdx.x / warp_size == blockDim.x / warp_size - 1 && is_traced(task.info);

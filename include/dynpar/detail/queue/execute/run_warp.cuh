@@ -20,7 +20,7 @@ namespace queue {
 /// Runs `begin` in the lanes that have a task, and everything that follows from its return.
 template <bool Nested, class Begin>
 __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task_info, Begin begin) {
-    const frame_guard<Nested> frame;
+    const round_frame<Nested> frame;
     block_outcome outcome{0, 0};
     if (have) outcome = begin();
     bool settled = false;
@@ -48,7 +48,7 @@ __device__ __noinline__ inline arena_index find_shared_memory_of_warp(unsigned b
 /// launched nothing.
 template <bool Nested>
 __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool of_chunk = false) {
-    const frame_guard<Nested> frame;
+    const block_frame<Nested> frame;
     warp_state& warp = this_warp();
     const wide_task& task = warp.current;
     if (lane_rank() < task_words) word_of(warp.current, lane_rank()) = word;

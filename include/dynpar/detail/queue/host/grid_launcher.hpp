@@ -133,8 +133,9 @@ public:
         return wanted_blocks(cache.blocks, threads);
     }
 
-    /// The grid that a run begins with, for worker blocks of so many threads.
-    first_grid first(const shape& s, unsigned payload_size, unsigned threads, bool traced) const {
+    /// The grid that a run begins with, for so many worker blocks of so many threads.
+    first_grid first(const shape& s, unsigned payload_size, unsigned worker_blocks, unsigned threads,
+                     bool traced) const {
         const width_choice choice = choose_width(s, std::min(options_->moldable_threads, threads));
         first_grid first{};
         first.shape = s;
@@ -145,6 +146,9 @@ public:
         task.last = static_cast<std::uint32_t>(s.blocks.count());
         task.info =
             choice.width | info::owner | (task.last > 1 ? info::one_of_several : 0u) | (traced ? info::traced : 0u);
+        const unsigned warps = threads / warp_size;
+        first.chunk_blocks = guided_chunk(task.last, choice.width, warps, warps, worker_blocks);
+        first.chunks = std::min(worker_blocks, (task.last - 1) / first.chunk_blocks + 1);
         return first;
     }
 

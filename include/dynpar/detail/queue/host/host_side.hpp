@@ -71,8 +71,7 @@ public:
           limits_(options_.limits, options_.trace_grids != 0),
           stream_(make_stream()),
           memory_(options_, launcher_.most_warps(), launcher_.least_threads()),
-          reporter_(options_, limits_, memory_, launcher_.device()),
-          last_complete_(make_event()) {
+          reporter_(options_, limits_, memory_, launcher_.device()) {
         if (options_.limits.heap_bytes)
             limits_.note_heap(*options_.limits.heap_bytes, options_.memory_bytes, memory_.arena_bytes());
         if (is_traced()) clocks_ = std::make_unique<clock_comparison>();
@@ -108,7 +107,7 @@ public:
             locks_ = true;
         }
         if (!run->captured_ && used_ && run->stream_ != last_stream_) {
-            check(cudaStreamWaitEvent(stream, last_complete_.get(), 0), "ordering a run after the engine's last");
+            check(cudaStreamWaitEvent(stream, last_complete_, 0), "ordering a run after the engine's last");
         }
         if (is_traced() && !run->captured_) {
             if (const auto before = last_traced_.lock()) keep_trace(*before);  // this run writes over it
@@ -153,11 +152,11 @@ public:
             throw cuda_error(code, "launch of the persistent grid for " + run.first_.kernel, DYNPAR_HERE);
         }
         if (run.captured_) return;
-        cudaError_t recorded = cudaEventRecord(run.complete_.get(), stream);
-        if (recorded == cudaSuccess) recorded = cudaEventRecord(last_complete_.get(), stream);
+        const cudaError_t recorded = cudaEventRecord(run.complete_.get(), stream);
         if (recorded != cudaSuccess)
             static_cast<void>(cudaStreamSynchronize(stream));  // nobody else would wait for the grid
         check(recorded, "recording the end of a run");
+        last_complete_ = run.complete_.get();
         last_stream_ = run.stream_;
         used_ = true;
     }
@@ -209,7 +208,7 @@ private:
         if (!used_) return;
         cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
         check(cudaThreadExchangeStreamCaptureMode(&mode), "allowing a wait during capture");
-        const cudaError_t code = cudaEventSynchronize(last_complete_.get());
+        const cudaError_t code = cudaEventSynchronize(last_complete_);
         check(cudaThreadExchangeStreamCaptureMode(&mode), "restoring the mode of capture");
         check(code, "waiting for the engine's last run");
     }
@@ -331,8 +330,10 @@ private:
     run_reporter reporter_;
     std::unique_ptr<clock_comparison> clocks_;  // only where runs are traced
     std::weak_ptr<pending_run> last_traced_;
-    owned_event last_complete_;
     std::mutex launches_mutex_;  // of what follows, and of last_traced_
+    // Of the last run, which owns it, or gives it back to free_events_: there it means that run until another run
+    // records it.
+    cudaEvent_t last_complete_ = nullptr;
     unsigned long long last_stream_ = 0;
     bool used_ = false;
     bool locks_ = false;  // runs take the engine's lock: see engine_lock.cuh

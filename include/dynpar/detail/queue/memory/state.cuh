@@ -216,7 +216,7 @@ struct warp_state {
     arena_index spilled_lanes, spilled_wides;  // segments of tasks that did not fit
     unsigned lock;  // of the segments, the batch and the block's continuations, among the lanes
 
-    // The frame: what runs here now. frame_guard and on_top_of_wait() save it and restore it when another one begins on
+    // The frame: what runs here now. frame.cuh and on_top_of_wait() save it and restore it when another one begins on
     // top.
     std::uint32_t lane_base, wide_base;  // the tasks that it has launched lie from here to the owner end
     int depth;                           // of the shallowest block that waits in it; -1: nothing waits
@@ -305,6 +305,7 @@ struct gang_state {
     arena_index batch_of;       // that grid's node
     unsigned searching;         // warps that have nothing to run, or have not begun
     unsigned first_chunks;      // of the first grid, as long as some may be left to take; else 0
+    std::uint32_t first_chunk_blocks;
     wide_task chunk;
 
     unsigned trace_batch;  // a trace_batch::word

@@ -34,9 +34,6 @@ struct open_grid_word {
     __device__ std::uint32_t lower() const { return static_cast<std::uint32_t>(bits); }
 };
 
-/// Blocks that a warp runs at a time.
-__device__ inline std::uint32_t grain_of(std::uint32_t width) { return width == info::on_lane ? warp_size : 1; }
-
 /// Whether a grid is large enough to be published: all idle worker blocks try to claim some of it at once, most of them
 /// in vain if it is not. For fewer rounds than a quarter of the number of worker blocks, donations are enough; of
 /// blocks that take a whole worker block, a few are many.

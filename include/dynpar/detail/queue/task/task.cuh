@@ -9,6 +9,7 @@
 #include "../../../dimensions.hpp"
 #include "../../../platform.hpp"
 #include "../../../shape.hpp"
+#include "../tuning.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -153,12 +154,35 @@ DYNPAR_FUNCTION inline width_choice choose_width(const shape& s, unsigned moldab
     return choose_width(static_cast<std::uint32_t>(s.threads.count()), s.moldable, moldable_threads);
 }
 
+/// Blocks that a warp runs at a time; on a worker block one.
+DYNPAR_FUNCTION constexpr std::uint32_t grain_of(std::uint32_t width) { return width == info::on_lane ? warp_size : 1; }
+
+/// The size of a guided chunk when so many blocks are left: some for each warp of a worker block, and fewer towards the
+/// end, so that all worker blocks end at about the same time; but at least one for each of the worker block's idle
+/// warps.
+DYNPAR_FUNCTION constexpr std::uint32_t guided_chunk(std::uint32_t left, std::uint32_t width, unsigned idle_warps,
+                                                     unsigned warps, unsigned worker_blocks) {
+    const std::uint32_t grain = grain_of(width);
+    const std::uint32_t idle = width == info::on_block ? 1 : (idle_warps == 0 ? 1 : idle_warps) * grain;
+    const std::uint32_t most = tuning::chunk_rounds * warps * grain;
+    // Rounded up without a sum that wraps around.
+    const std::uint32_t for_each = left / worker_blocks + (left % worker_blocks != 0 ? 1 : 0);
+    const std::uint32_t part = left / (tuning::chunk_part * worker_blocks);
+    const std::uint32_t least = idle < for_each ? idle : for_each;
+    const std::uint32_t fair = part > least ? part : least;
+    const std::uint32_t size = fair < most ? fair : most;
+    return ((size == 0 ? 1 : size) + grain - 1) / grain * grain;
+}
+
 /// The grid that a run begins with, as the host prepares it. What only device code knows is still missing: its place,
 /// and its task's entry, node and arguments.
 struct first_grid {
     grid_descriptor descriptor;
     dynpar::shape shape;
     std::uint32_t payload_size;
+    // Every worker block begins with a chunk of it. Computed by the host: divisions take long when nothing else runs.
+    std::uint32_t chunk_blocks;
+    std::uint32_t chunks;  // for which there are worker blocks
 };
 
 // ---- A kernel and its arguments, as bytes
