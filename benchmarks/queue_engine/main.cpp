@@ -5,18 +5,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <fstream>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include <dynpar/cuda_error.hpp>
 
-#include "../machine.hpp"
 #include "../run_benchmark.hpp"
+#include "record.hpp"
 #include "table.hpp"
 
 namespace {
@@ -131,46 +129,11 @@ void print(const std::vector<goal>& goals) {
     }
 }
 
-// ---- The record
-
-json to_json(const row& r) {
-    json j = {{"work", r.work},
-              {"by", r.engine},
-              {"form", r.form},
-              {"grids", r.facts.grids},
-              {"milliseconds",
-               {{"median", r.milliseconds.median},
-                {"first_quartile", r.milliseconds.low},
-                {"third_quartile", r.milliseconds.high},
-                {"least", r.milliseconds.least},
-                {"most", r.milliseconds.most}}},
-              {"grids_per_second", r.tasks_per_second()},
-              {"runs", r.runs},
-              {"wrong_runs", r.wrong_runs},
-              {"lost_launches", r.facts.lost_launches},
-              {"result", r.judgement()}};
-    if (r.facts.live_bytes) j["live_bytes"] = *r.facts.live_bytes;
-    return j;
-}
-
-void write(const table& t, const std::vector<goal>& goals, const cudaDeviceProp& properties,
-           const std::string& command) {
-    int driver = 0;
-    int runtime = 0;
-    dynpar::check(cudaDriverGetVersion(&driver), "asking for the driver's version");
-    dynpar::check(cudaRuntimeGetVersion(&runtime), "asking for the runtime's version");
-    json record = {{"benchmark", "queue_engine_benchmark"},
-                   {"machine", benchmarks::host_name()},
-                   {"date", benchmarks::now_utc()},
-                   {"command", command},
-                   {"gpu", properties.name},
-                   {"compute_capability", std::to_string(properties.major) + "." + std::to_string(properties.minor)},
-                   {"cuda_runtime", runtime},
-                   {"cuda_driver", driver},
-                   {"clock", "events on the GPU"},
-                   {"device_runtime_pending_launches", pending_launches},
-                   {"queue_engine_relocatable_device_code", queue_rows_are_relocatable()}};
-    for (const row& r : t.rows()) record["results"].push_back(to_json(r));
+void write(const table& t, const std::vector<goal>& goals, const std::string& command) {
+    json record = begin_record("queue_engine_benchmark", command);
+    record["device_runtime_pending_launches"] = pending_launches;
+    record["queue_engine_relocatable_device_code"] = queue_rows_are_relocatable();
+    for (const row& r : t.rows()) record["results"].push_back(to_json(r, "grids"));
     for (const goal& g : goals) {
         if (!g.reached) continue;
         record["goals"].push_back({{"work", g.work},
@@ -182,9 +145,7 @@ void write(const table& t, const std::vector<goal>& goals, const cudaDeviceProp&
                                                : g.reaches(g.must) ? "must"
                                                                    : "missed"}});
     }
-    std::ofstream file(t.asked().json);
-    file << record.dump(1) << '\n';
-    if (!file.flush()) throw std::runtime_error("--json " + t.asked().json + ": the file cannot be written");
+    write_record(t.asked().json, record);
 }
 
 int benchmark(const options& o, const std::string& command) {
@@ -200,7 +161,7 @@ int benchmark(const options& o, const std::string& command) {
     dynpar::check(cudaGetDeviceProperties(&properties, 0), "asking for the GPU's name");
     std::printf("%s; medians of up to %u runs by events; queue engine compiled %s relocatable device code\n",
                 properties.name, o.runs, queue_rows_are_relocatable() ? "with" : "without");
-    table t(o);
+    table t(o, {std::begin(work::all), std::end(work::all)});
     // The device runtime first: the queue engine sets the stack of a thread, and it stays.
     measure_plain_cdp2(t);
     measure_cdp_engine(t);
@@ -213,7 +174,7 @@ int benchmark(const options& o, const std::string& command) {
     if (t.rows().empty()) throw std::invalid_argument("--only: no row has \"" + o.only + "\" in its name");
     const std::vector<goal> goals = goals_of(t);
     print(goals);
-    if (!o.json.empty()) write(t, goals, properties, command);
+    if (!o.json.empty()) write(t, goals, command);
     return t.all_right() ? 0 : 1;
 }
 

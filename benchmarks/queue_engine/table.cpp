@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <random>
 #include <utility>
 
@@ -17,12 +16,13 @@ std::string row::judgement() const {
            (may_be_wrong ? ", which was not reported" : "");
 }
 
-table::table(options o) : options_(std::move(o)) {
+table::table(options o, std::vector<std::string> works, std::string counted)
+    : options_(std::move(o)), works_(std::move(works)) {
     dynpar::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
     dynpar::check(cudaEventCreate(&begin_), "making an event");
     dynpar::check(cudaEventCreate(&end_), "making an event");
-    std::printf("%-62s %-13s %-20s %12s %10s %22s %5s %9s  %s\n", "work", "by", "form", "grids", "median ms",
-                "quartiles", "runs", "M grids/s", "result");
+    std::printf("%-62s %-13s %-20s %12s %10s %22s %5s %9s  %s\n", "work", "by", "form", counted.c_str(), "median ms",
+                "quartiles", "runs", ("M " + counted + "/s").c_str(), "result");
 }
 
 table::~table() {
@@ -35,7 +35,7 @@ bool table::wants(const std::string& work) const {
     const auto is_meant = [&](const std::string& name) { return name.find(options_.only) != std::string::npos; };
     if (is_meant(work)) return true;
     // Where it names no work at all it names an engine or a form, and every work may have that.
-    return std::none_of(std::begin(work::all), std::end(work::all), is_meant);
+    return std::none_of(works_.begin(), works_.end(), is_meant);
 }
 
 void table::measure(const contender& c) {
@@ -47,7 +47,7 @@ void table::measure(const contender& c) {
     r.may_be_wrong = c.may_be_wrong;
     r.runs = c.most_runs == 0 ? options_.runs : std::min(options_.runs, c.most_runs);
     std::vector<double> times;
-    for (unsigned run = 0; run <= r.runs; ++run) {
+    for (unsigned run = c.first_counts ? 1 : 0; run <= r.runs; ++run) {
         if (c.prepare) c.prepare();
         dynpar::check(cudaDeviceSynchronize(), "preparing a run");
         dynpar::check(cudaEventRecord(begin_, stream_), "timing a run");

@@ -51,6 +51,7 @@ struct contender {
                                                      ///< returns is called when the stream has come to the run's end
     std::function<bool(const run_facts&)> is_right;  ///< after each run
     unsigned most_runs = 0;                          ///< of those that take long; 0: as many as are asked for
+    bool first_counts = false;                       ///< nothing is loaded or warmed up by the first run
     bool may_be_wrong = false;                       ///< nothing promises that it is right: reported, and no failure
 
     std::string name() const { return work + ", " + engine + (form.empty() ? "" : ", " + form); }
@@ -78,7 +79,8 @@ struct row {
 /// choosing the number of iterations, is not wanted where one run is one sample.
 class table {
 public:
-    explicit table(options o);
+    /// `works`: the names of all works that are measured. `counted`: what `run_facts::grids` is in this table.
+    table(options o, std::vector<std::string> works, std::string counted = "grids");
     ~table();
     table(const table&) = delete;
     table& operator=(const table&) = delete;
@@ -95,6 +97,7 @@ public:
 
 private:
     options options_;
+    std::vector<std::string> works_;
     cudaStream_t stream_ = nullptr;
     cudaEvent_t begin_ = nullptr;
     cudaEvent_t end_ = nullptr;
