@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../../benchmarks/tree_search/searches.cuh"
 #include "../../samples/uts/kernels.hpp"
 
 namespace {
@@ -41,5 +42,47 @@ TEST_CASE("every form of the unbalanced tree search counts what the CPU counts")
             CHECK(found == expected);
             if (form != 1) CHECK(report.grids == expected);
         }
+    }
+}
+
+TEST_CASE("searches by hand, by levels and by stacks, count what the CPU counts") {
+    using namespace uts;
+    for (const tree& t : {geometric_tree(3, 5, 1), binomial_tree(300, 8, 110000, 3), geometric_tree(1, 1000, 7),
+                          geometric_tree(4, 6, 19)}) {
+        const number expected = count_on_cpu(t).nodes;
+        const by_hand::uts_search search{t};
+        for (const by_hand::way way : {by_hand::way::levels, by_hand::way::stacks}) {
+            for (const unsigned blocks : {1u, 2u}) {
+                by_hand::searcher<by_hand::uts_search> searcher(way, blocks, 1u << 14);
+                for (int run = 0; run < 2; ++run) {
+                    searcher.prepare(search.root(), 1000);
+                    searcher.start(search, nullptr);
+                    dynpar::check(cudaDeviceSynchronize(), "searching");
+                    const by_hand::control result = searcher.result();
+                    CHECK(result.total.nodes + 1 == expected);
+                    CHECK(result.out_of_time == 0);
+                    CHECK(result.out_of_memory == 0);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("searches by hand that have too little memory or time say so and end") {
+    using namespace uts;
+    const tree t = geometric_tree(4, 8, 19);
+    const by_hand::uts_search search{t};
+    by_hand::searcher<by_hand::uts_search> few(by_hand::way::levels, 1, 50);
+    few.prepare(search.root(), 1000);
+    few.start(search, nullptr);
+    dynpar::check(cudaDeviceSynchronize(), "searching");
+    CHECK(few.result().out_of_memory == 1);
+    for (const by_hand::way way : {by_hand::way::levels, by_hand::way::stacks}) {
+        by_hand::searcher<by_hand::uts_search> hurried(way, 1, 1u << 14);
+        hurried.prepare(search.root(), 0);
+        hurried.start(search, nullptr);
+        dynpar::check(cudaDeviceSynchronize(), "searching");
+        CHECK(hurried.result().out_of_time == 1);
+        CHECK(hurried.result().total.nodes + 1 < count_on_cpu(t).nodes);
     }
 }

@@ -1,0 +1,123 @@
+// How a row of this benchmark is measured: on the queue engine, by hand, on the CPU. Included by files that have
+// nothing but rows in them.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <dynpar/engine/queue.cuh>
+
+#include "../queue_engine/device_memory.hpp"
+#include "by_hand.cuh"
+#include "rows.hpp"
+
+namespace tree_benchmark {
+
+using queue_benchmark::contender;
+using queue_benchmark::run_facts;
+using queue_benchmark::table;
+
+/// An engine that gives up after the time that is asked for.
+inline std::unique_ptr<dynpar::queue_engine> make_engine(const options& o, unsigned block_threads = 0) {
+    dynpar::queue_options options;
+    options.deadline_milliseconds = static_cast<unsigned long long>(o.seconds * 1e3);
+    options.block_threads = block_threads;
+    options.limits.sync_depth = 0;  // nothing waits
+    return std::make_unique<dynpar::queue_engine>(options);
+}
+
+/// A run of the queue engine that failed is a wrong one, and what it says goes to standard error. `nodes`: after the
+/// run, how many there were.
+template <class Kernel, class... Args>
+void measure_queue(table& t, dynpar::queue_engine& engine, const char* work, const char* form,
+                   std::function<void()> prepare, std::function<std::uint64_t()> nodes,
+                   std::function<bool(const run_facts&)> is_right, Kernel kernel, const dynpar::shape& s,
+                   Args... args) {
+    bool has_failed = false;
+    contender c;
+    c.work = work;
+    c.engine = queue_benchmark::by::queue_engine;
+    c.form = form;
+    c.prepare = std::move(prepare);
+    c.start = [&] {
+        dynpar::queue_handle handle = engine.enqueue(t.stream(), kernel, s, args...);
+        return [&, handle]() mutable {
+            const dynpar::report r = handle.wait();
+            if (r.failed_calls != 0 && !has_failed)
+                std::fprintf(stderr, "tree_search: %s, %s: %s\n", work, form, dynpar::describe_failures(r).c_str());
+            has_failed = r.failed_calls != 0;
+            return run_facts{nodes(), r.lost_launches, r.needed.live_bytes};
+        };
+    };
+    c.is_right = [&](const run_facts& f) { return !has_failed && is_right(f); };
+    t.measure(c);
+}
+
+/// Both searches by hand, with as many blocks as the GPU holds.
+template <class Search>
+void measure_by_hand(table& t, const options& o, const char* work, const Search& search,
+                     const typename Search::node& root, unsigned most_nodes,
+                     std::function<bool(const by_hand::tally&)> is_right) {
+    using by_hand::way;
+    using searcher = by_hand::searcher<Search>;
+    for (const auto& [name, how] : {std::pair(by::levels, way::levels), std::pair(by::stacks, way::stacks)}) {
+        contender c;
+        c.work = work;
+        c.engine = name;
+        c.form = "by hand";
+        if (c.name().find(t.asked().only) == std::string::npos) continue;
+        int processors = 0;
+        int blocks_of_one = 0;
+        dynpar::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0), "asking for the GPU");
+        const int threads = static_cast<int>(by_hand::block_threads);
+        dynpar::check(how == way::levels
+                          ? cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                                &blocks_of_one, by_hand::search_levels<Search>, threads, searcher::shared_bytes)
+                          : cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                                &blocks_of_one, by_hand::search_stacks<Search>, threads, searcher::shared_bytes),
+                      "asking how many blocks fit");
+        searcher s(how, static_cast<unsigned>(processors * blocks_of_one), most_nodes);
+        by_hand::control result{};
+        c.prepare = [&] { s.prepare(root, o.seconds); };
+        c.start = [&] {
+            s.start(search, t.stream());
+            return [&] {
+                result = s.result();
+                return run_facts{result.total.nodes + 1, 0, {}};  // and the root
+            };
+        };
+        c.is_right = [&](const run_facts&) {
+            const char* const why = result.out_of_time != 0     ? "time is up"
+                                    : result.out_of_memory != 0 ? "there is no room for more nodes"
+                                                                : nullptr;
+            if (why != nullptr) std::fprintf(stderr, "tree_search: %s: given up: %s\n", c.name().c_str(), why);
+            return why == nullptr && is_right(result.total);
+        };
+        t.measure(c);
+    }
+}
+
+/// `search` returns how many nodes there were, 0 if anything is wrong. It takes long: one run, three of a small tree.
+inline void measure_cpu(table& t, const char* work, bool is_small, const std::function<std::uint64_t()>& search) {
+    contender c;
+    c.work = work;
+    c.engine = by::one_core;
+    c.most_runs = is_small ? 3 : 1;
+    c.first_counts = true;
+    std::uint64_t nodes = 0;
+    c.start = [&] {
+        nodes = search();
+        return [&] { return run_facts{nodes, 0, {}}; };
+    };
+    c.is_right = [&](const run_facts&) { return nodes != 0; };
+    t.measure(c);
+}
+
+}  // namespace tree_benchmark

@@ -1,0 +1,30 @@
+// What the searches by hand search: the samples' trees.
+#pragma once
+
+#include "../../samples/uts/kernels.hpp"
+#include "by_hand.cuh"
+
+namespace by_hand {
+
+/// A node of an unbalanced tree that has children: 24 bytes.
+struct uts_search {
+    struct node {
+        uts::digest state;
+        unsigned depth_and_children;  ///< the number of children has 12 bits
+    };
+    uts::tree of;
+
+    DYNPAR_FUNCTION static unsigned children(const node& n) { return n.depth_and_children & 0xfff; }
+    DYNPAR_FUNCTION node make(const uts::digest& state, unsigned depth) const {
+        return {state, depth << 12 | uts::children_of(of, state, depth)};
+    }
+    DYNPAR_FUNCTION bool visit(const node& parent, unsigned index, node& child, tally& mine) const {
+        child = make(uts::child_state(parent.state, index), (parent.depth_and_children >> 12) + 1);
+        ++mine.nodes;
+        return children(child) != 0;
+    }
+    /// The root is visited by the host.
+    node root() const { return make(uts::root_state(of), 0); }
+};
+
+}  // namespace by_hand
