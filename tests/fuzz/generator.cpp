@@ -49,6 +49,7 @@ public:
         if (profile == "scratch") return scratch(size);
         if (profile == "refused") return refused(size);
         if (profile == "direct") return direct_tree(size);
+        if (profile == "small_grids") return small_grids(size);
         if (profile == "memory")
             return random_.one_in(2) ? mixed(0, size) : random_.one_in(2) ? forks(size) : many(size);
         if (profile == "limits") return random_.one_in(2) ? mixed(0, size) : tree(size);
@@ -531,6 +532,40 @@ private:
         return g;
     }
 
+    /// Grids of as many blocks of one thread as a warp has lanes, or fewer, or one more; single ones of these launch,
+    /// continue, take memory and wait.
+    grid_plan small_grids(std::uint32_t budget) {
+        grid_plan g = grid(random_.one_in(5) ? 1 : random_.between(2, 33), random_.one_in(12) ? width() : 1);
+        if (random_.one_in(3)) g.kernel = kernel::direct;
+        const auto blocks = static_cast<std::uint32_t>(g.block_count());
+        const unsigned steps = random_.between(1, 5);
+        for (unsigned i = 0; i < steps; ++i) {
+            const std::uint32_t where = random_.one_in(3) ? all : random_.between(0, blocks - 1);
+            switch (random_.between(0, 5)) {
+                case 0: g.steps.push_back(scratch_step(where)); break;
+                case 1: {
+                    step_plan s = then(grid(random_.between(1, 33), random_.one_in(3) ? 32 : 1));
+                    s.where = random_.between(0, blocks - 1);
+                    g.steps.push_back(std::move(s));
+                    break;
+                }
+                case 2: {
+                    step_plan s = make(action::wait);
+                    s.where = where;
+                    g.steps.push_back(std::move(s));
+                    break;
+                }
+                default: {
+                    const std::uint32_t items = random_.between(1, 3);
+                    const std::uint32_t share = budget / (steps * items * (where == all ? blocks : 1));
+                    g.steps.push_back(
+                        launch(0, where, items, share > 8 ? small_grids(share) : grid(random_.between(1, 33), 1)));
+                }
+            }
+        }
+        return g;
+    }
+
     random_numbers& random_;
     const engine_settings& settings_;
     const engine_traits& engine_;
@@ -557,6 +592,7 @@ const std::vector<profile>& profiles() {
         {"scratch", "scratch memory for children and continuations"},
         {"refused", "calls that have to fail"},
         {"direct", "recursion as it is written by hand"},
+        {"small_grids", "grids of a few blocks of one thread that launch, continue and wait"},
         {"memory", "an engine with little memory"},
         {"limits", "limits on nesting, waiting and pending launches"},
     };

@@ -496,6 +496,8 @@ TEST_CASE("worker blocks that begin find the first grid where the first of them 
             first.descriptor.task.info = width | queue::info::owner | queue::info::one_of_several;
             first.descriptor.task.size = queue::block_size(width == queue::info::on_lane ? 1 : 32);
             first.descriptor.task.last = blocks;
+            first.chunk_blocks = queue::guided_chunk(blocks, width, 2, 2, 3);
+            first.chunks = std::min(3u, (blocks - 1) / first.chunk_blocks + 1);
             std::vector<unsigned char> payload(200, 17);
             first.payload_size = 200;
             for (unsigned i = 0; i < blocks; ++i) tasks.write(i);
@@ -503,8 +505,7 @@ TEST_CASE("worker blocks that begin find the first grid where the first of them 
                 const unsigned lane = queue::lane_rank();
                 queue::gang_state& gang = queue::this_block().gang;
                 const bool begins = queue::is_last_warp();
-                const unsigned number =
-                    begins ? queue::number_of_first_chunk(queue::engine(), first.descriptor.task) : 0;
+                const unsigned number = begins ? queue::number_of_first_chunk(queue::engine(), first) : 0;
                 if (begins && lane == 0) queue::store_relaxed_in_block(gang.chunk_lock, 1u);
                 simulated_gpu::block_barrier();
                 queue::begin_with_memory();

@@ -372,6 +372,12 @@ inline T __shfl_xor_sync(unsigned mask, T value, int distance, SIMULATED_GPU_CAL
     return from_bits<T>(all.values[(current->lane ^ static_cast<unsigned>(distance)) & 31]);
 }
 template <class T>
+inline T __shfl_up_sync(unsigned mask, T value, unsigned distance, SIMULATED_GPU_CALLER) {
+    using namespace ::simulated_gpu;
+    const meeting all = meet_lanes(mask, to_bits(value), collective::shuffle, SIMULATED_GPU_HERE);
+    return from_bits<T>(all.values[current->lane >= distance ? current->lane - distance : current->lane]);
+}
+template <class T>
 inline T __reduce_add_sync(unsigned mask, T value, SIMULATED_GPU_CALLER) {
     return ::simulated_gpu::reduce(mask, value, SIMULATED_GPU_HERE, [](T a, T b) { return static_cast<T>(a + b); });
 }
@@ -382,6 +388,10 @@ inline T __reduce_min_sync(unsigned mask, T value, SIMULATED_GPU_CALLER) {
 template <class T>
 inline T __reduce_max_sync(unsigned mask, T value, SIMULATED_GPU_CALLER) {
     return ::simulated_gpu::reduce(mask, value, SIMULATED_GPU_HERE, [](T a, T b) { return a < b ? b : a; });
+}
+template <class T>
+inline T __reduce_or_sync(unsigned mask, T value, SIMULATED_GPU_CALLER) {
+    return ::simulated_gpu::reduce(mask, value, SIMULATED_GPU_HERE, [](T a, T b) { return a | b; });
 }
 #undef SIMULATED_GPU_CALLER
 #undef SIMULATED_GPU_HERE

@@ -174,8 +174,8 @@ __device__ inline void donate_tasks(unsigned long long number, std::uint32_t ava
     constexpr std::uint32_t most =
         sizeof(Task) == sizeof(lane_task) ? transfer_cell::lane_tasks : transfer_cell::wide_tasks;
     const unsigned lane = lane_rank();
-    const std::uint32_t part_of =
-        sizeof(Task) == sizeof(lane_task) ? tuning::donated_lane_tasks_part : tuning::donated_wide_tasks_part;
+    const std::uint32_t part_of = is_for_lanes(slot<Task>(deque::steal_end())) ? tuning::donated_lane_tasks_part
+                                                                               : tuning::donated_wide_tasks_part;
     const std::uint32_t count = min((available + part_of - 1) / part_of, most);
     transfer_cell& donation = engine().warp_cells[number & engine().cell_mask];
     if (!wait_until_empty(donation, number)) return;

@@ -1,13 +1,14 @@
 // Queue engine: the interface that both block types share, and the choice of a launch's route.
 //
-// launch() takes the first route that applies. Rows 1 to 5 are grids of one block, one-dimensional and without shared
-// memory. Rows 1 to 3 exclude launches with a bad pointer or too deep. Rows 4 to 6 are for wide blocks only, and give
-// up if anything is unusual (a full deque, an empty cache); then the general route follows.
+// launch() takes the first route that applies. Rows 1 to 6 are one-dimensional and without shared memory, and of one
+// block if nothing else is said. Rows 1 to 4 exclude launches with a bad pointer or too deep. Rows 5 to 7 are for wide
+// blocks only, and give up if anything is unusual (a full deque, an empty cache); then the general route follows.
 //
 // | shape                             | payload     | route                 | queue                                 |
 // | --------------------------------- | ----------- | --------------------- | ------------------------------------- |
 // | 1 thread, not traced              | <= 16 bytes | push_child, lane_task | the warp's lane deque                 |
 // | 1 thread, not traced              | <= 32 bytes | push_child, wide_task | the warp's wide deque                 |
+// | 2 to 32 blocks of 1, not traced   | <= 32 bytes | push_child, wide_task | the warp's wide deque: a small grid   |
 // | 2 to 32 threads, not traced       | <= 32 bytes | push_child, wide_task | the warp's wide deque                 |
 // | 1 to 32 threads, traced           | <= 32 bytes | push_single_block     | the warp's wide deque                 |
 // | more threads, from a worker block | <= 32 bytes | push_single_block     | the worker block's deque              |
@@ -68,11 +69,12 @@ public:
     DYNPAR_FUNCTION unsigned block_rank() const { return rank_; }
     DYNPAR_FUNCTION unsigned num_blocks() const { return static_cast<unsigned>(dim_blocks().count()); }
     DYNPAR_FUNCTION dimensions group_index() const {
-        return has_descriptor() ? dim_blocks().index_of(rank_) : dimensions(0, 0, 0);
+        return has_descriptor() ? dim_blocks().index_of(rank_) : dimensions(rank_, 0, 0);
     }
     DYNPAR_FUNCTION dimensions dim_blocks() const {
 #if DYNPAR_ON_DEVICE
         if (has_descriptor()) return at<grid_descriptor>(descriptor_)->blocks;
+        if (is_of_small_grid()) return dimensions(small_grid(descriptor_).blocks());
 #endif
         return {};
     }
@@ -105,14 +107,20 @@ public:
             }
         }
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
-            const bool on_lane = payload_bytes<Kernel, Args...> > sizeof(lane_arguments) && is_single_thread(s);
+            const bool small = is_small(s);
+            const bool on_lane =
+                small || (payload_bytes<Kernel, Args...> > sizeof(lane_arguments) && is_single_thread(s));
             if (direct && (on_lane || is_single_warp(s, most_threads<Kernel>()))) {
                 wide_task task{};
                 task.entry = on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
                                      : &entry_points<Kernel, Args...>::wide;
-                task.info = (depth_if_direct + 1) | (on_lane ? info::on_lane : info::on_warp);
-                task.size = block_size(s.moldable ? min(s.threads.x, engine().moldable_threads) : s.threads.x);
-                task.last = 1;
+                task.info =
+                    (depth_if_direct + 1) | (on_lane ? info::on_lane : info::on_warp) | (small ? info::small : 0u);
+                task.size = block_size(on_lane      ? lane_rank()
+                                       : s.moldable ? min(s.threads.x, engine().moldable_threads)
+                                                    : s.threads.x);
+                task.descriptor = small ? small_grid(s.blocks.x, 0).bits : 0;
+                task.last = s.blocks.x;
                 memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
                 if (derived().push_child(task)) return status::success;
                 return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
@@ -241,7 +249,10 @@ protected:
                                     std::uint32_t rank, text kernel)
         : grid_(grid), info_(task_info), descriptor_(descriptor), rank_(rank), kernel_(kernel) {}
 
-    DYNPAR_FUNCTION bool has_descriptor() const { return descriptor_ != 0 && (info_ & info::bare) == 0; }
+    DYNPAR_FUNCTION bool has_descriptor() const {
+        return descriptor_ != 0 && (info_ & (info::bare | info::small)) == 0;
+    }
+    DYNPAR_FUNCTION bool is_of_small_grid() const { return descriptor_ != 0 && (info_ & info::small) != 0; }
     DYNPAR_FUNCTION Derived& derived() { return static_cast<Derived&>(*this); }
     DYNPAR_FUNCTION const Derived& derived() const { return static_cast<const Derived&>(*this); }
 
@@ -397,7 +408,9 @@ protected:
     __device__ bool is_owner() const { return (info_ & info::owner) != 0; }
     /// Whether a continuation must take the general route: others know the node, or the trace must know the
     /// continuation.
-    __device__ bool needs_general_continuation() const { return (info_ & (info::owner | info::traced)) != 0; }
+    __device__ bool needs_general_continuation() const {
+        return (info_ & (info::owner | info::traced)) != 0 || is_of_small_grid();
+    }
 #endif
 
     /// Never called: the queue engine has no host side, but nvcc needs a body that names the kernel.

@@ -87,37 +87,43 @@ private:
     /// later, all at once.
     __device__ arena_index ensure_own(std::uint32_t flags = 0) {
         if (own_ == 0) {
-            own_ = make_node(grid_, depth() | flags);
-            fresh_ = !is_owner();
+            const arena_index parent = is_of_small_grid() ? node_of_small_grid() : grid_;
+            if (parent != 0) own_ = make_node(parent, depth() | flags);
+            fresh_ = !is_owner() && !is_of_small_grid();
             if (own_ != 0 && (launched_ & block_outcome::count_mask) != 0) launched_ |= block_outcome::late;
         }
         return own_;
     }
+    __device__ arena_index node_of_small_grid() const { return small_node(grid_, small_grid(descriptor_), depth()); }
     /// The grid node that holds the block's continuations and scratch memory.
-    __device__ arena_index grid_of_its_own() { return is_owner() ? grid_ : ensure_own(); }
+    __device__ arena_index grid_of_its_own() {
+        if (is_of_small_grid()) return node_of_small_grid();
+        return is_owner() ? grid_ : ensure_own();
+    }
     /// If `shared` had to take memory from the arena, it looks like any other.
     __device__ bool is_own_shared_memory(const void* place) const {
         const unsigned char* byte = static_cast<const unsigned char*>(place);
         return shared_memory_ != nullptr && byte >= shared_memory_ && byte < shared_memory_ + shared_used_;
     }
 
-    /// Needs the node at once: children that were launched before it existed are found among lane tasks only.
+    /// Of what a lane launches before it has a node, only tasks for lanes are redirected: they say which lane it was.
     __device__ bool push_child(wide_task& task) {
-        if (ensure_own() == 0) return false;
-        task.grid = own_;
-        if (!push(task) && !push_spilled<wide_task>(task)) return false;
-        ++launched_;
-        return true;
+        if (!is_for_lanes(task) && ensure_own() == 0) return false;
+        return push_and_count(task);
     }
-    __device__ bool push_child(lane_task& task) {
+    __device__ bool push_child(lane_task& task) { return push_and_count(task); }
+    template <class Task>
+    __device__ bool push_and_count(Task& task) {
         task.grid = own_ != 0 ? own_ : grid_;
         if (!push(task) && apply(push_child_spilled(*this, task)) != status::success) return false;
-        ++launched_;
+        launched_ += blocks_of(task);
         return true;
     }
-    static __device__ __noinline__ block_and_status<lane_block> push_child_spilled(lane_block block, lane_task task) {
+    /// A task among the spilled ones is not redirected, so the node is made now.
+    template <class Task>
+    static __device__ __noinline__ block_and_status<lane_block> push_child_spilled(lane_block block, Task task) {
         task.grid = block.ensure_own();
-        const bool pushed = task.grid != 0 && push_spilled<lane_task>(task);
+        const bool pushed = task.grid != 0 && push_spilled<Task>(task);
         return {block, pushed ? status::success : status::out_of_memory};
     }
     __device__ status launch_child(launch_request& request, const shape& s) {
@@ -145,7 +151,7 @@ private:
     __device__ void close_inline_continuation() { fresh_ = false; }
     __device__ unsigned& lock_of_block() const { return this_warp().lock; }
     __device__ void* take_scratch(unsigned long long bytes) {
-        if (own_ == 0 && !is_owner() && bytes <= sizeof(grid_node::scratch)) {
+        if (own_ == 0 && !is_owner() && !is_of_small_grid() && bytes <= sizeof(grid_node::scratch)) {
             return ensure_own(grid_node::scratch_taken) != 0 ? at<grid_node>(own_)->scratch : nullptr;
         }
         const arena_index node = grid_of_its_own();

@@ -38,6 +38,12 @@ __device__ inline bool is_single_thread(const shape& s) {
            s.threads.z == 1 && s.shared_bytes == 0;
 }
 
+/// Whether it is a small grid, likewise.
+__device__ inline bool is_small(const shape& s) {
+    return s.blocks.x > 1 && s.blocks.x <= small_grid::most_blocks && s.blocks.y == 1 && s.blocks.z == 1 &&
+           s.threads.x == 1 && s.threads.y == 1 && s.threads.z == 1 && s.shared_bytes == 0;
+}
+
 /// Whether it is one block for a warp, likewise.
 __device__ inline bool is_single_warp(const shape& s, unsigned most_threads) {
     if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;

@@ -16,34 +16,65 @@ __device__ inline std::uint32_t within(std::uint32_t place, std::uint32_t steal_
     return static_cast<std::int32_t>(owner_end - place) < 0 ? owner_end : place;
 }
 
-/// The frame of a round of lanes. A block of several threads that waits below keeps the rest of warp_state's frame.
+/// Where the tasks begin, on the warp's two deques, that what runs now has launched.
+struct deque_bases {
+    std::uint32_t lane, wide;
+
+    static __device__ deque_bases now() { return {this_warp().lane_base, this_warp().wide_base}; }
+    /// One lane: nothing is launched yet.
+    static __device__ void begin() {
+        warp_state& warp = this_warp();
+        warp.lane_base = warp.lane_owner_end;
+        warp.wide_base = warp.wide_owner_end;
+    }
+    /// One lane. Meanwhile the tasks that lay below may have been donated, or run.
+    __device__ void restore() const {
+        warp_state& warp = this_warp();
+        warp.lane_base = within(lane, warp.lane_steal_end, warp.lane_owner_end);
+        warp.wide_base = within(wide, warp.wide_steal_end, warp.wide_owner_end);
+    }
+};
+
+/// The frame of a round of lanes. The rest of warp_state's frame belongs to a block of several threads, which may be
+/// waiting below.
 template <bool Nested>
 struct round_frame {
-    std::uint32_t lane_base, wide_base;
+    deque_bases bases;
 
     /// All lanes together, after what is to run has been popped.
     __device__ round_frame() {
-        warp_state& warp = this_warp();
         if constexpr (Nested) {
-            lane_base = warp.lane_base;
-            wide_base = warp.wide_base;
+            bases = deque_bases::now();
             __syncwarp();
         }
-        if (lane_rank() == 0) {
-            warp.lane_base = warp.lane_owner_end;
-            warp.wide_base = warp.wide_owner_end;
-        }
+        if (lane_rank() == 0) deque_bases::begin();
         __syncwarp();
     }
     __device__ void end() const {
         if constexpr (Nested) {
-            warp_state& warp = this_warp();
             __syncwarp();
-            if (lane_rank() == 0) {
-                // Meanwhile the tasks that lay below may have been donated, or run.
-                warp.lane_base = within(lane_base, warp.lane_steal_end, warp.lane_owner_end);
-                warp.wide_base = within(wide_base, warp.wide_steal_end, warp.wide_owner_end);
-            }
+            if (lane_rank() == 0) bases.restore();
+            __syncwarp();
+        }
+    }
+};
+
+/// The nodes of the small grids of a round: one of several blocks in a round on top of a wait puts its own in their
+/// place.
+template <bool Nested>
+struct small_nodes_frame {
+    arena_index below;
+
+    __device__ small_nodes_frame() {
+        arena_index& mine = this_warp().small_nodes[lane_rank()];
+        if constexpr (Nested) below = mine;
+        mine = 0;
+        __syncwarp();
+    }
+    __device__ void end() const {
+        __syncwarp();
+        if constexpr (Nested) {
+            this_warp().small_nodes[lane_rank()] = below;
             __syncwarp();
         }
     }
@@ -52,17 +83,18 @@ struct round_frame {
 /// The frame of a block of several threads.
 template <bool Nested>
 struct block_frame {
+    deque_bases bases;
     arena_index own;
     unsigned own_counts, own_continued, refused_shared;
     unsigned char* shared_memory;
     std::uint32_t word;  // of the task that runs below
     unsigned long long begun_at;
-    round_frame<Nested> bases;
 
     /// All lanes together, after what is to run has been popped.
     __device__ block_frame() {
         warp_state& warp = this_warp();
         if constexpr (Nested) {
+            bases = deque_bases::now();
             own = warp.own;
             own_counts = warp.own_counts;
             own_continued = warp.own_continued;
@@ -73,6 +105,7 @@ struct block_frame {
             __syncwarp();
         }
         if (lane_rank() == 0) {
+            deque_bases::begin();
             warp.own = 0;
             warp.own_counts = counted::nothing;
             warp.own_continued = 0;
@@ -81,11 +114,12 @@ struct block_frame {
         __syncwarp();
     }
     __device__ void end() const {
-        bases.end();
         if constexpr (Nested) {
             warp_state& warp = this_warp();
+            __syncwarp();
             if (lane_rank() < task_words) word_of(warp.current, lane_rank()) = word;
             if (lane_rank() == 0) {
+                bases.restore();
                 warp.begun_at = begun_at;
                 warp.own = own;
                 warp.own_counts = own_counts;

@@ -25,11 +25,43 @@ __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task
     if (have) outcome = begin();
     bool settled = false;
     while (rendezvous(returned) != returned) {
-        if (have && !settled) settle_alone(grid, task_info, outcome);
+        if (have && !settled) settle_alone(grid, task_info, 0, outcome);
         settled = true;
         wait_in_round(0, 0);
     }
-    settle_round(have && !settled, grid, task_info, outcome);
+    settle_round(have && !settled, grid, task_info, 0, outcome);
+    frame.end();
+}
+
+/// The same where some of the lanes' blocks are of small grids.
+template <bool Nested, class Begin>
+__device__ inline void run_round_of_small_grids(bool have, const wide_task& task, std::uint32_t rank, Begin begin) {
+    const round_frame<Nested> frame;
+    const small_nodes_frame<Nested> nodes;
+    const bool is_small = have && (task.info & info::small) != 0;
+    const small_grid small(task.descriptor);
+    block_outcome outcome{0, 0};
+    if (have) outcome = begin();
+    bool settled = false;
+    while (rendezvous(returned) != returned) {
+        if (have && !settled) {
+            // A block that has not returned may make the node later: too late to redirect what runs then.
+            const arena_index node = is_small ? small_node(task.grid, small, task.info & info::depth_mask) : 0;
+            if (is_small && node == 0) stop_run(no_memory);
+            settle_alone(task.grid, task.info, node, outcome);
+        }
+        settled = true;
+        wait_in_round(0, 0);
+    }
+    const arena_index node = is_small ? load_relaxed_in_block(this_warp().small_nodes[small.first_lane()]) : 0;
+    settle_round(have && !settled, task.grid, task.info, node, outcome);
+    // From now on the parent's node counts the small grid once.
+    if (__any_sync(all_lanes, node != 0)) {
+        flush_withheld_children();
+        if (node != 0 && rank == 0) add_to_counter(task.grid, 1 - static_cast<int>(small.blocks()));
+        __syncwarp();
+    }
+    nodes.end();
     frame.end();
 }
 
@@ -129,60 +161,71 @@ __device__ inline void run_lanes(std::uint32_t available) {
     run_round<Nested>(have, task.grid, task.info, [&] { return task.entry(task.grid, task.info, task.arguments); });
 }
 
-/// A wide task that lanes run, one block each, in the lanes that have one.
+/// Wide tasks that lanes run, one block each, in the lanes that have one.
 template <bool Nested>
 __device__ inline void run_wide_on_lanes(bool have, const wide_task& task, std::uint32_t rank) {
     warp_state& warp = this_warp();
     const unsigned grids = __ballot_sync(all_lanes, have && rank == 0);
     const unsigned deepest = __reduce_max_sync(all_lanes, have ? task.info & info::depth_mask : 0);
+    const bool has_small = __any_sync(all_lanes, have && (task.info & info::small) != 0);
     if (lane_rank() == 0) {
         warp.grids += static_cast<unsigned>(__popc(grids));
         warp.deepest = max(warp.deepest, deepest);
     }
     __syncwarp();
-    run_round<Nested>(have, task.grid, task.info, [&] {
+    const auto begin = [&] {
         const auto entry = reinterpret_cast<wide_lane_entry>(task.entry);
         if (!is_traced(task.info)) return entry(task, rank);
         const unsigned long long begun = device_nanoseconds();
         const block_outcome outcome = entry(task, rank);
         stamp(task.descriptor, task.info, rank, begun);
         return outcome;
-    });
+    };
+    if (has_small) {
+        run_round_of_small_grids<Nested>(have, task, rank, begin);
+    } else {
+        run_round<Nested>(have, task.grid, task.info, begin);
+    }
 }
 
-/// The wide tasks at the owner end that lanes run.
+/// The wide tasks at the owner end that lanes run: as many as have a block for each lane at most, each with all its
+/// blocks; or as many blocks of the newest, if that has more.
 template <bool Nested>
-__device__ __noinline__ void run_newest_wide_on_lanes(std::uint32_t available_tasks, std::uint32_t first,
-                                                      std::uint32_t last) {
+__device__ __noinline__ void run_newest_wide_on_lanes(std::uint32_t available_tasks) {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
+    const std::uint32_t owner_end = warp.wide_owner_end;
+    std::uint32_t blocks = warp_size + 1;
+    if (lane < available_tasks) {
+        const wide_task& mine = slot<wide_task>(owner_end - 1 - lane);
+        if (is_for_lanes(mine)) blocks = min(mine.last - mine.first, blocks);
+    }
+    std::uint32_t sum = blocks;  // of this lane's task and the newer ones
+#pragma unroll
+    for (unsigned distance = 1; distance != warp_size; distance *= 2) {
+        const std::uint32_t newer = __shfl_up_sync(all_lanes, sum, distance);
+        if (lane >= distance) sum += newer;
+    }
+    const bool fits = sum <= warp_size;
+    const std::uint32_t tasks = static_cast<std::uint32_t>(__popc(__ballot_sync(all_lanes, fits)));
+    // Of each task the lane that runs its first block.
+    const unsigned first_lanes = __reduce_or_sync(all_lanes, fits ? 1u << (sum - blocks) : 0u);
+    const unsigned up_to_me = tasks != 0 ? first_lanes & ((2u << lane) - 1) : 1;
+    const unsigned first_lane = 31 - static_cast<unsigned>(__clz(static_cast<int>(up_to_me)));
+    const std::uint32_t lanes = tasks != 0 ? __shfl_sync(all_lanes, sum, static_cast<int>(tasks - 1)) : warp_size;
     wide_task task;
-    std::uint32_t count = min(last - first, warp_size);
-    std::uint32_t rank = first + lane;
-    if (first + 1 == last) {
-        // Grids of one block each: as many as lie on top of each other.
-        bool alike = lane < available_tasks;
-        if (alike) {
-            copy_task(task, slot<wide_task>(warp.wide_owner_end - 1 - lane));
-            alike = (task.info & info::width_mask) == info::on_lane && task.first + 1 == task.last;
-        }
-        const unsigned others = ~__ballot_sync(all_lanes, alike);
-        count = others == 0 ? warp_size : static_cast<unsigned>(__ffs(static_cast<int>(others))) - 1;
-        rank = task.first;
-        __syncwarp();
-        if (lane == 0) warp.wide_owner_end -= count;
-    } else {
-        copy_task(task, slot<wide_task>(warp.wide_owner_end - 1));
-        __syncwarp();
-        if (lane == 0) {
-            if (first + count == last) {
-                --warp.wide_owner_end;
-            } else {
-                slot<wide_task>(warp.wide_owner_end - 1).first = first + count;
-            }
+    copy_task(task, slot<wide_task>(owner_end - static_cast<unsigned>(__popc(up_to_me))));
+    const std::uint32_t rank = task.first + lane - first_lane;
+    if ((task.info & info::small) != 0) task.descriptor = small_grid(task.descriptor, first_lane).bits;
+    __syncwarp();
+    if (lane == 0) {
+        if (tasks != 0) {
+            warp.wide_owner_end = owner_end - tasks;
+        } else {
+            slot<wide_task>(owner_end - 1).first = task.first + warp_size;
         }
     }
-    run_wide_on_lanes<Nested>(lane < count, task, rank);
+    run_wide_on_lanes<Nested>(lane < lanes, task, rank);
 }
 
 /// A task in words, as this lane's own copy.
@@ -241,7 +284,7 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
         const std::uint32_t last = field_of_words<offsetof(wide_task, last)>(word);
         __syncwarp();
         if ((field_of_words<offsetof(wide_task, info)>(word) & info::width_mask) != info::on_warp) {
-            run_newest_wide_on_lanes<Nested>(available_tasks, first, last);
+            run_newest_wide_on_lanes<Nested>(available_tasks);
             return;
         }
         if (lane == 0) {

@@ -68,13 +68,35 @@ __device__ inline void point_block_tasks_to_own(arena_index grid, arena_index ow
     }
 }
 
-/// The same for lane tasks, by the lane that launched them, alone.
-__device__ inline void point_lanes_to_own(arena_index grid, arena_index own) {
-    for (std::uint32_t place = this_warp().lane_base; static_cast<std::int32_t>(this_warp().lane_owner_end - place) > 0;
-         ++place) {
-        lane_task& task = slot<lane_task>(place);
-        const bool mine = (task.info >> info::launcher_shift & (warp_size - 1)) == lane_rank();
+/// The same for tasks of lanes, by the lane that launched them, alone.
+template <class Task>
+__device__ inline void point_mine_to_own(std::uint32_t base, std::uint32_t owner_end, arena_index grid,
+                                         arena_index own) {
+    for (std::uint32_t place = base; static_cast<std::int32_t>(owner_end - place) > 0; ++place) {
+        Task& task = slot<Task>(place);
+        const bool mine = is_for_lanes(task) && launcher_of(task) == lane_rank();
         if (mine && task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
+    }
+}
+__device__ inline void point_lanes_to_own(arena_index grid, arena_index own) {
+    const warp_state& warp = this_warp();
+    point_mine_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
+    point_mine_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
+}
+
+/// All lanes together: the same for the children of all lanes. `target`: of this lane's children; 0: they stay.
+template <class Task>
+__device__ inline void point_to_targets(std::uint32_t base, std::uint32_t owner_end, arena_index grid,
+                                        arena_index target) {
+    for (std::uint32_t first = base; static_cast<std::int32_t>(owner_end - first) > 0; first += warp_size) {
+        const std::uint32_t place = first + lane_rank();
+        const bool there = static_cast<std::int32_t>(owner_end - place) > 0;
+        Task& task = slot<Task>(place);
+        const unsigned launcher = there ? launcher_of(task) : 0;
+        const arena_index own = __shfl_sync(all_lanes, target, static_cast<int>(launcher));
+        const arena_index parents_grid = __shfl_sync(all_lanes, grid, static_cast<int>(launcher));
+        if (there && own != 0 && is_for_lanes(task) && task.grid == parents_grid && (task.info & info::owner) == 0)
+            task.grid = own;
     }
 }
 
@@ -105,52 +127,67 @@ __device__ inline count_change settle_lane(arena_index grid, std::uint32_t task_
     return {view.parent, -1};
 }
 
-/// All lanes together, when all blocks of a round have returned.
-__device__ inline void settle_round(bool have, arena_index grid, std::uint32_t task_info, block_outcome outcome) {
-    const bool late = have && (outcome.launched & block_outcome::late) != 0;
-    if (unsigned lates = __ballot_sync(all_lanes, late); lates != 0) {
-        const std::uint32_t base = this_warp().lane_base;
-        const std::uint32_t owner_end = this_warp().lane_owner_end;
-        const arena_index target = late ? outcome.own : 0;
-        for (std::uint32_t first = base; static_cast<std::int32_t>(owner_end - first) > 0; first += warp_size) {
-            const std::uint32_t place = first + lane_rank();
-            const bool there = static_cast<std::int32_t>(owner_end - place) > 0;
-            lane_task& task = slot<lane_task>(place);
-            const std::uint32_t launcher = there ? task.info >> info::launcher_shift & (warp_size - 1) : 0;
-            const arena_index own = __shfl_sync(all_lanes, target, static_cast<int>(launcher));
-            const arena_index parents_grid = __shfl_sync(all_lanes, grid, static_cast<int>(launcher));
-            if (there && own != 0 && task.grid == parents_grid && (task.info & info::owner) == 0) task.grid = own;
-        }
-        __syncwarp();
-    }
-    // Blocks that only count on their grid come first: their changes can mostly be withheld. The others change nodes
-    // that other warps may read, so the withheld children are counted before.
-    const bool joins = have && (outcome.own != 0 || is_sole_owner(task_info));
-    count_change mine{0, 0};
-    if (have && !joins) mine = settle_lane(grid, task_info, outcome);
-    const unsigned joining = __ballot_sync(all_lanes, joins);
-    const unsigned counting = __ballot_sync(all_lanes, mine.grid != 0);
-    if (joining == 0) {
-        if (counting == 0) return;
-        const arena_index first = __shfl_sync(all_lanes, mine.grid, __ffs(static_cast<int>(counting)) - 1);
-        if (__all_sync(all_lanes, mine.grid == 0 || mine.grid == first)) {
-            const int sum = __reduce_add_sync(all_lanes, mine.grid != 0 ? mine.change : 0);
-            if (sum != 0) add_to_warp_batch(first, sum);
-            return;
-        }
+/// All lanes together, when all blocks of a round have returned and none of them has a node: they only count on their
+/// grids, mostly on one, and then their changes can be withheld.
+__device__ inline void settle_counting_round(bool have, arena_index grid, block_outcome outcome) {
+    const int change = have ? static_cast<int>(outcome.launched & block_outcome::count_mask) - 1 : 0;
+    const arena_index first = __shfl_sync(all_lanes, grid, 0);
+    if (__all_sync(all_lanes, change == 0 || grid == first)) {
+        const int sum = __reduce_add_sync(all_lanes, change);
+        if (sum != 0) add_to_warp_batch(first, sum);
+        return;
     }
     flush_withheld_children();
-    if (joins) mine = settle_lane(grid, task_info, outcome);
-    if (mine.grid != 0) add_to_counter(mine.grid, mine.change);
+    if (change != 0) add_to_counter(grid, change);
+    __syncwarp();
+}
+
+/// What a lane counts on: its task's grid; or, of a block of a small grid, that grid's node, if it has got one.
+struct counted_on {
+    arena_index grid;
+    std::uint32_t task_info;
+    arena_index target;  // of its children that count on the task's grid; 0: they stay
+
+    __device__ counted_on(arena_index of_task, std::uint32_t task_info_, arena_index small_node, block_outcome outcome)
+        : grid(of_task), task_info(task_info_), target(0) {
+        if ((outcome.launched & block_outcome::late) != 0) target = outcome.own;
+        if (small_node == 0) return;
+        grid = small_node;
+        task_info |= info::owner | info::one_of_several;
+        if (outcome.own == 0 && (outcome.launched & block_outcome::count_mask) != 0) target = small_node;
+    }
+};
+
+/// All lanes together, when all blocks of a round have returned. `small_node`: of the small grid whose block the lane
+/// has run; 0: it has none.
+__device__ inline void settle_round(bool have, arena_index grid, std::uint32_t task_info, arena_index small_node,
+                                    block_outcome outcome) {
+    const bool joins = have && (outcome.own != 0 || small_node != 0 || is_sole_owner(task_info));
+    if (!__any_sync(all_lanes, joins)) return settle_counting_round(have, grid, outcome);
+    const counted_on mine(grid, task_info, small_node, outcome);
+    const arena_index target = have ? mine.target : 0;
+    if (__any_sync(all_lanes, target != 0)) {
+        const warp_state& warp = this_warp();
+        point_to_targets<lane_task>(warp.lane_base, warp.lane_owner_end, grid, target);
+        point_to_targets<wide_task>(warp.wide_base, warp.wide_owner_end, grid, target);
+        __syncwarp();
+    }
+    // The withheld children are counted before nodes change that other warps may read.
+    flush_withheld_children();
+    count_change change{0, 0};
+    if (have) change = settle_lane(mine.grid, mine.task_info, outcome);
+    if (change.grid != 0) add_to_counter(change.grid, change.change);
     __syncwarp();
 }
 
 /// A lane that has returned while others of its round wait: its children must be counted before they run.
-__device__ __noinline__ inline void settle_alone(arena_index grid, std::uint32_t task_info, block_outcome outcome) {
+__device__ __noinline__ inline void settle_alone(arena_index grid, std::uint32_t task_info, arena_index small_node,
+                                                 block_outcome outcome) {
     add_withheld_children();
-    if ((outcome.launched & block_outcome::late) != 0) point_lanes_to_own(grid, outcome.own);
-    const count_change mine = settle_lane(grid, task_info, outcome);
-    if (mine.grid != 0) add_to_counter(mine.grid, mine.change);
+    const counted_on mine(grid, task_info, small_node, outcome);
+    if (mine.target != 0) point_lanes_to_own(grid, mine.target);
+    const count_change change = settle_lane(mine.grid, mine.task_info, outcome);
+    if (change.grid != 0) add_to_counter(change.grid, change.change);
 }
 
 /// What the return of a block on a warp or a worker block changes; by one thread.

@@ -72,6 +72,27 @@ __device__ inline arena_index ensure_shared_node(arena_index& own, arena_index g
     return found;
 }
 
+// Small grids: 2 to 32 blocks of one thread are one task, which the lanes of a warp run in one round. Such a grid has no
+// node at first: its parent's node counts each of its blocks. The first block that needs the grid's node, to continue
+// the grid or for its memory, makes it, and says so in warp_state::small_nodes. Since all blocks are in this round,
+// nothing that they launch can be seen by others yet, and when the round ends it is redirected to the node. From then
+// on the parent counts the grid once: the first block's lane subtracts the others.
+
+/// A block of a small grid: the grid's node, which it makes if need be; 0 if there is no memory.
+__device__ __noinline__ inline arena_index small_node(arena_index parent, small_grid small, std::uint32_t depth) {
+    arena_index& place = this_warp().small_nodes[small.first_lane()];
+    const arena_index there = load_relaxed(place);
+    if (there != 0) return there;
+    const arena_index mine = take_node();
+    if (mine == 0) return 0;
+    put_node(mine, static_cast<int>(small.blocks()), parent, depth, 0);
+    fence_in_block();
+    const arena_index found = compare_exchange_relaxed(place, 0u, mine);
+    if (found == 0) return mine;
+    release(mine, 0);
+    return found;
+}
+
 /// A piece of the arena that is given back when the grid is complete; 0 if there is none. It begins with a memory_link.
 __device__ __noinline__ inline arena_index allocate_for(arena_index grid, unsigned long long bytes) {
     const unsigned size_class = max(size_class_of(bytes), piece_class);

@@ -232,6 +232,9 @@ struct warp_state {
     wide_task current;             // the wide block's task
     unsigned long long begun_at;   // when it began, in a traced run
     traced_children<8> traced;     // of blocks on this warp
+    // Of the small grids whose blocks the lanes run: the node of each that has got one, in the place of the lane that
+    // runs its first block. See small_node().
+    arena_index small_nodes[warp_size];
 
     // In the cache. A depth-first walk takes hundreds of nodes on its way down and gives them back on its way up.
     int free_nodes;
@@ -356,6 +359,10 @@ __device__ inline T __reduce_min_sync(unsigned, T value) {
 template <class T>
 __device__ inline T __reduce_max_sync(unsigned, T value) {
     return reduce_by_shuffles(value, [](T a, T b) { return a < b ? b : a; });
+}
+template <class T>
+__device__ inline T __reduce_or_sync(unsigned, T value) {
+    return reduce_by_shuffles(value, [](T a, T b) { return a | b; });
 }
 #endif
 

@@ -36,9 +36,12 @@ namespace info {
 inline constexpr std::uint32_t depth_mask = (1u << 24) - 1;  // no grid nests deeper than 2^24 - 1
 inline constexpr unsigned launcher_shift = 24;               // lane tasks: the lane that launched it
 inline constexpr std::uint32_t bare = 1u << 26;              // wide tasks: `descriptor` is an empty place in the trace
-inline constexpr std::uint32_t owner = 1u << 29;             // `grid` is this grid's own node, not an ancestor's
-inline constexpr std::uint32_t one_of_several = 1u << 30;    // one of several blocks of its grid
-inline constexpr unsigned width_shift = 24;                  // wide tasks: what runs a block
+// Wide tasks: a small grid, 2 to 32 blocks of one thread, all in this task; it has no node. `descriptor` is a
+// small_grid.
+inline constexpr std::uint32_t small = 1u << 27;
+inline constexpr std::uint32_t owner = 1u << 29;           // `grid` is this grid's own node, not an ancestor's
+inline constexpr std::uint32_t one_of_several = 1u << 30;  // one of several blocks of its grid
+inline constexpr unsigned width_shift = 24;                // wide tasks: what runs a block
 inline constexpr std::uint32_t width_mask = 3u << width_shift;
 inline constexpr std::uint32_t on_lane = 0u << width_shift;   // a lane
 inline constexpr std::uint32_t on_warp = 1u << width_shift;   // a warp
@@ -63,6 +66,19 @@ struct alignas(16) lane_arguments {
 };
 struct alignas(16) wide_arguments {
     std::uint32_t word[8];
+};
+
+/// Of a small grid, instead of a descriptor: how many blocks it has, and, when they run, which lane runs the first.
+struct small_grid {
+    std::uint32_t bits;
+    static constexpr std::uint32_t most_blocks = warp_size;
+    static constexpr unsigned lane_shift = 8;
+
+    DYNPAR_FUNCTION constexpr explicit small_grid(std::uint32_t all) : bits(all) {}
+    DYNPAR_FUNCTION constexpr small_grid(std::uint32_t blocks, unsigned first_lane)
+        : bits(blocks | first_lane << lane_shift) {}
+    DYNPAR_FUNCTION constexpr std::uint32_t blocks() const { return bits & ((1u << lane_shift) - 1); }
+    DYNPAR_FUNCTION constexpr unsigned first_lane() const { return bits >> lane_shift; }
 };
 
 struct wide_task;
@@ -103,13 +119,25 @@ struct alignas(16) wide_task {
     wide_entry entry;  // or a wide_lane_entry
     arena_index grid;
     std::uint32_t info;
-    block_size size;
+    block_size size;         // if a lane has launched it for lanes: that lane
     arena_index descriptor;  // what does not fit in here; 0: one block, one dimension, arguments that fit
     std::uint32_t first;
     std::uint32_t last;
     wide_arguments arguments;
 };
 static_assert(sizeof(wide_task) == 64);
+/// The lane that launched a task; any number for a task that may not be redirected.
+DYNPAR_FUNCTION inline unsigned launcher_of(const lane_task& task) {
+    return task.info >> info::launcher_shift & (warp_size - 1);
+}
+DYNPAR_FUNCTION inline unsigned launcher_of(const wide_task& task) { return task.size.bits & (warp_size - 1); }
+DYNPAR_FUNCTION inline bool is_for_lanes(const lane_task&) { return true; }
+DYNPAR_FUNCTION inline bool is_for_lanes(const wide_task& task) {
+    return (task.info & info::width_mask) == info::on_lane;
+}
+/// How many blocks the parent of a task's grid counts, if the grid has no node.
+DYNPAR_FUNCTION inline std::uint32_t blocks_of(const lane_task&) { return 1; }
+DYNPAR_FUNCTION inline std::uint32_t blocks_of(const wide_task& task) { return task.last; }
 inline constexpr unsigned task_words = sizeof(wide_task) / sizeof(std::uint32_t);
 
 /// The beginning of every piece of the arena that belongs to a grid: see grid_node::memory.
