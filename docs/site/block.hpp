@@ -106,6 +106,35 @@ public:
     template <class Kernel, class... Args>
     dynpar::status then(Kernel kernel, const dynpar::shape& shape, Args... args);
 
+    /// A call from `spawn`, or calls from `spawn_range`. Their types have no names that programs need: give what
+    /// `spawn` returns to `then`.
+    class call;
+
+    /// A call of a kernel that returns a value (`dynpar::result`). It is launched by the `then` that it is given to, as
+    /// a child of one thread: `kernel(block, args...)`. A call that is given to none is not launched, and the compiler
+    /// warns.
+    template <class Kernel, class... Args>
+    call spawn(Kernel kernel, Args... args) const;
+    /// Several calls: `kernel(block, i, args...)` for i from 0 to `count` - 1, as `unsigned`.
+    template <class Kernel, class... Args>
+    call spawn_range(unsigned count, Kernel kernel, Args... args) const;
+
+    /// Launches the calls, and adds a continuation that hands their values to `function`, in the order of the calls.
+    ///
+    /// The function may take the block before the values, and call again. In a kernel that returns a `result`, the
+    /// function returns the kernel's value, and the kernel returns what `then` has returned. If the function returns
+    /// nothing, `then` returns a `status`.
+    ///
+    /// A call that is lost has no value: then `function` is not called, and `run` and `call` throw.
+    template <class Function, class... Args>
+    dynpar::status then(Function function, call first, Args... calls);
+    /// The same for calls of `spawn_range`: the function gets one `dynpar::value_list`.
+    template <class Function>
+    dynpar::status then(Function function, call range);
+    /// The same, and the values are combined one after another: `operation(operation(first, v0), v1)` and so on.
+    template <class Operation, class First>
+    dynpar::status then(Operation operation, First first, call range);
+
     /// Returns when every child that the block has launched is complete, with its descendants; every thread of the
     /// block then sees what they wrote. Collective over the threads of the block that have not returned.
     ///

@@ -25,6 +25,8 @@ SUBJECTS = [
       "engine/host.hpp", "engine/cdp.cuh", "engine_options.hpp", "engine_kind.hpp", "probe_gpu.hpp"]),
     ("kernels", "Kernels and blocks", "What a kernel is, and what it can ask of its block.",
      ["block.hpp", "kernel.hpp", "print.hpp"]),
+    ("values", "Kernels with values", "Kernels that return a value to their caller.",
+     ["result.hpp", "value_list.hpp", "call_outcome.hpp"]),
     ("together", "Threads together", "Votes, reductions and scans of a warp or a block, and atomic operations.",
      ["collectives.hpp", "operators.hpp", "atomic.hpp"]),
     ("shapes", "Shapes", "How many blocks of how many threads.", ["shape.hpp", "dimensions.hpp"]),
@@ -50,6 +52,8 @@ WITHOUT_A_PAGE = {"dynpar.hpp", "engine/missing.hpp"}
 BLOCKS = {"dynpar::host_block", "dynpar::host_stream", "dynpar::host_event", "dynpar::basic_cdp_block",
           "dynpar::basic_cdp_stream", "dynpar::basic_cdp_event"}
 CONCEPT = "Block"
+# What the block types of engines are derived from: members of Block too.
+VALUES_OF_BLOCK = "value_interface"
 # The guide has tables of all members of these.
 IN_GUIDE = ("report", "failure", "run_needs", "engine_options", "host_options", "queue_options", "limits")
 # For dynpar's own headers.
@@ -136,7 +140,7 @@ class Reference:
             for include in list(owner.iterfind("includes")):  # the page has the header as a heading
                 owner.remove(include)
             for base in list(owner.iterfind("basecompoundref")):
-                if base.get("prot") != "public" or "detail::" in words(base):
+                if base.get("prot") != "public" or any(name in words(base) for name in ("detail::", VALUES_OF_BLOCK)):
                     owner.remove(base)
 
     # ---- what is missing

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernel.hpp"
+#include "result.hpp"
 #include "shape.hpp"
 #include "status.hpp"
 
@@ -52,6 +53,15 @@ namespace dynpar {
 //     wait()
 //         Collective over the threads of the block that have not returned. Returns when every child that the block
 //         launched is complete; the block then sees what they wrote.
+//     spawn(kernel, args...)
+//         A call of a kernel that returns a value (result.hpp), for the next one: nothing is launched yet.
+//     spawn_range(count, kernel, args...)
+//         The same for several calls: kernel(block, i, args...) for i from 0 to count - 1.
+//     then(function, calls...), then(function, range), then(operation, first, range)
+//         Launches the calls as children of one thread each, and adds a continuation that hands their values to the
+//         function: each of them, or all as a `value_list`, or combined one after another from `first` on. In a kernel
+//         that returns a `result`, what the function returns is the kernel's value: the kernel returns what `then` has
+//         returned. The function may take the block before the values. If it returns nothing, `then` returns a status.
 //     make_stream(), make_event()
 //         A non-blocking stream, an event without timing: move-only, for this block only. `event.record(stream)`,
 //         `stream.wait(event)`.
@@ -71,6 +81,19 @@ DYNPAR_FUNCTION constexpr void check_block_memory() {
 struct probe_kernel {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block&) const {}
+};
+
+struct probe_value {
+    template <class Block>
+    DYNPAR_FUNCTION result<int> operator()(Block&) const {
+        return 0;
+    }
+};
+struct probe_values {
+    template <class Block>
+    DYNPAR_FUNCTION result<int> operator()(Block&, unsigned) const {
+        return 0;
+    }
 };
 
 /// Compiles only if `Block` has the whole interface above. Engines check their block type with it.
@@ -100,9 +123,11 @@ constexpr bool is_block() {
         std::is_same_v<decltype(std::declval<Block&>().then(probe_kernel{}, shape{})), status> &&
         std::is_same_v<decltype(std::declval<event&>().record(std::declval<stream&>())), status> &&
         std::is_same_v<decltype(std::declval<stream&>().wait(std::declval<event&>())), status>;
+    constexpr bool values = !std::is_void_v<decltype(std::declval<Block&>().spawn(probe_value{}))> &&
+                            !std::is_void_v<decltype(std::declval<Block&>().spawn_range(2u, probe_values{}))>;
     constexpr bool handles = !std::is_copy_constructible_v<stream> && std::is_move_constructible_v<stream> &&
                              !std::is_copy_constructible_v<event> && std::is_move_constructible_v<event>;
-    return position && memory && nesting && handles;
+    return position && memory && nesting && values && handles;
 }
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "platform.hpp"
+#include "result.hpp"
 
 namespace dynpar {
 
@@ -76,14 +77,22 @@ DYNPAR_FUNCTION text instance_name(std::integer_sequence<unsigned, I...>) {
     return {characters, sizeof...(I)};
 }
 
+/// A kernel under whose name another one is known: of what is made around a program's kernel, that kernel.
+template <class Kernel>
+struct named_after {
+    using type = Kernel;
+};
+
 }  // namespace detail
 
 /// The name of a kernel in reports and traces: its member `static constexpr const char* name`, else the name of its
 /// type. An instance of a template has the template's arguments behind its name: `tree<3>`.
 template <class Kernel>
 DYNPAR_FUNCTION constexpr text kernel_name() {
-    if constexpr (detail::has_name<Kernel>::value &&
-                  detail::arguments_begin<Kernel>() != detail::type_name<Kernel>().length) {
+    if constexpr (!std::is_same_v<typename detail::named_after<Kernel>::type, Kernel>) {
+        return kernel_name<typename detail::named_after<Kernel>::type>();
+    } else if constexpr (detail::has_name<Kernel>::value &&
+                         detail::arguments_begin<Kernel>() != detail::type_name<Kernel>().length) {
         constexpr unsigned length =
             detail::length_of(Kernel::name) + detail::type_name<Kernel>().length - detail::arguments_begin<Kernel>();
         return detail::instance_name<Kernel>(std::make_integer_sequence<unsigned, length>{});
@@ -110,6 +119,17 @@ DYNPAR_FUNCTION constexpr unsigned most_threads() {
     }
 }
 
+namespace detail {
+
+/// Whether a launch would lose a value.
+template <class Invocable, class Kernel, class... Args>
+struct loses_value : std::false_type {};
+template <class Kernel, class... Args>
+struct loses_value<std::true_type, Kernel, Args...>
+    : std::bool_constant<unwrapped<std::invoke_result_t<const Kernel&, Args...>>::is_result> {};
+
+}  // namespace detail
+
 /// Stops the compilation with a sentence if `Kernel` cannot be launched with these arguments on blocks of type `Block`.
 /// A launch copies the bytes of kernel and arguments (a grid in GPU memory calls no constructors), so both must be
 /// trivially copyable, and not every engine has memory aligned to more than 16 bytes for them.
@@ -127,6 +147,11 @@ DYNPAR_FUNCTION constexpr void check_kernel() {
         std::is_invocable_v<const Kernel&, Block&, Args...>,
         "dynpar: the kernel cannot be called with these arguments. Its call operator must be const, take the block by "
         "reference first, and then parameters that the given arguments convert to");
+    static_assert(
+        !detail::loses_value<std::bool_constant<std::is_invocable_v<const Kernel&, Block&, Args...>>, Kernel, Block&,
+                             Args...>::value,
+        "dynpar: a kernel that returns a value is not launched, which would lose the value: use engine.call(kernel, "
+        "arguments...) on the host, and block.spawn(kernel, arguments...) in a kernel");
 }
 
 #if defined(__CUDACC__)
@@ -140,6 +165,12 @@ __device__ __forceinline__ void mark_the_kernel_and_all_that_it_calls_with_DYNPA
                                                                                            Block& block,
                                                                                            const Args&... args) {
     kernel(block, args...);
+}
+/// The same for what returns a value, or makes one of others.
+template <class Function, class... Args>
+__device__ __forceinline__ std::invoke_result_t<const Function&, Args...>
+mark_the_function_and_all_that_it_calls_with_DYNPAR_FUNCTION(const Function& function, Args&&... args) {
+    return function(static_cast<Args&&>(args)...);
 }
 
 }  // namespace detail

@@ -57,6 +57,8 @@ public:
     report run(const host_kernel& kernel, const Closure& closure, const shape& s);
 
     unsigned moldable_threads(unsigned most) const { return std::min(most, moldable_threads_); }
+    /// Whether a call of the run, up to now, has failed.
+    bool has_failures() const { return report_.failed_calls != 0; }
 
     // ---- what a block asks for ----
 

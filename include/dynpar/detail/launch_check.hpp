@@ -15,14 +15,36 @@ inline constexpr bool is_buffer = false;
 template <class T>
 inline constexpr bool is_buffer<buffer<T>> = true;
 
+template <class Kernel, class... Args>
+class spawned_call;
+template <class Kernel, class... Args>
+class spawned_range;
+
+/// What `spawn` and `spawn_range` return.
+template <class T>
+inline constexpr bool is_spawned = false;
+template <class Kernel, class... Args>
+inline constexpr bool is_spawned<spawned_call<Kernel, Args...>> = true;
+template <class Kernel, class... Args>
+inline constexpr bool is_spawned<spawned_range<Kernel, Args...>> = true;
+template <class T>
+inline constexpr bool is_spawned_range = false;
+template <class Kernel, class... Args>
+inline constexpr bool is_spawned_range<spawned_range<Kernel, Args...>> = true;
+
 /// Takes a call of run() out of the choice if a buffer is among the kernel's arguments: copying it for the kernel would
 /// be the first of many errors.
 template <class... Args>
 using if_no_buffer = std::enable_if_t<!(is_buffer<Args> || ...), int>;
+template <class... Args>
+using if_buffer = std::enable_if_t<(is_buffer<Args> || ...), int>;
 
-/// Chooses the overload that explains: there is a buffer, or what stands in the shape's place is none.
+/// Chooses the overload that explains: there is a buffer, or what stands in the shape's place is none. It has nothing
+/// to say where calls are given that were spawned.
 template <class Shape, class... Args>
-using if_wrong_launch = std::enable_if_t<!std::is_convertible_v<const Shape&, shape> || (is_buffer<Args> || ...), int>;
+using if_wrong_launch = std::enable_if_t<(!std::is_convertible_v<const Shape&, shape> || (is_buffer<Args> || ...)) &&
+                                             !(is_spawned<Shape> || (is_spawned<Args> || ...)),
+                                         int>;
 
 /// Stops the compilation with a sentence.
 template <class Result, class Shape, class... Args>

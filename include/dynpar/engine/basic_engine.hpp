@@ -1,4 +1,4 @@
-// What all engines can do alike: run a grid and throw if anything failed, and make buffers.
+// What all engines can do alike: run a grid and throw if anything failed, call a kernel for its value, make buffers.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "../buffer.hpp"
+#include "../call_outcome.hpp"
 #include "../detail/launch_check.hpp"
+#include "../detail/value_calls.hpp"
 #include "../report.hpp"
 #include "../shape.hpp"
 
@@ -37,6 +39,41 @@ public:
     template <class Kernel, class Shape = shape, class... Args, detail::if_wrong_launch<Shape, Args...> = 0>
     report try_run(const Kernel&, const Shape&, const Args&...) {
         return detail::explain_wrong_launch<report, Shape, Args...>();
+    }
+
+    /// Runs a kernel that returns a `result`, in one thread, with everything launched from it, and returns its value.
+    /// Throws what `run` throws: `launch_error` if a call in a kernel failed, and then there is no value.
+    template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
+    auto call(Kernel kernel, Args... args) {
+        auto outcome = static_cast<Engine*>(this)->try_call(kernel, args...);
+        if (!outcome.value) throw launch_error(std::move(outcome.report));
+        return *outcome.value;
+    }
+    /// The same, with the report; without a value if a call in a kernel failed. Throws what `try_run` throws.
+    template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
+    auto try_call(Kernel kernel, Args... args) {
+        using block_type = typename Engine::block_type;
+        using of_call = detail::value_of_call<block_type, Kernel, Args...>;
+        using value_type = typename of_call::type;
+        detail::check_call<block_type, Kernel, Args...>();
+        call_outcome<value_type> outcome;
+        if constexpr (of_call::is_value) {
+            const buffer<value_type> place = make_buffer<value_type>(1);
+            outcome.report = static_cast<Engine*>(this)->try_run(detail::value_call<Kernel>(kernel), shape(1, 1),
+                                                                 static_cast<void*>(place.data()), args...);
+            if (outcome.report.failed_calls == 0) outcome.value.emplace(place.value());
+        }
+        return outcome;
+    }
+    /// With a buffer: a sentence of the compiler.
+    template <class Kernel, class... Args, detail::if_buffer<Args...> = 0>
+    auto call(const Kernel&, const Args&...) {
+        return detail::explain_wrong_launch<int, shape, Args...>();
+    }
+    /// With a buffer: a sentence of the compiler.
+    template <class Kernel, class... Args, detail::if_buffer<Args...> = 0>
+    auto try_call(const Kernel&, const Args&...) {
+        return detail::explain_wrong_launch<call_outcome<int>, shape, Args...>();
     }
 
     /// An array that kernels on this engine can reach, of `count` elements, undefined at first. Throws

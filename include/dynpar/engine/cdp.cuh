@@ -17,6 +17,7 @@
 #include "../detail/cuda_memory.hpp"
 #include "../detail/launch_check.hpp"
 #include "../detail/run_range.hpp"
+#include "../detail/value_calls.hpp"
 #include "../engine_options.hpp"
 #include "../launch.cuh"
 #include "../report.hpp"
@@ -175,7 +176,7 @@ private:
 ///
 /// Every kernel is compiled for both values of `Traced`: a run without a trace executes no instruction for it.
 template <bool Traced>
-class basic_cdp_block {
+class basic_cdp_block : public value_interface<basic_cdp_block<Traced>> {
 public:
     using stream_type = basic_cdp_stream<Traced>;
     using event_type = basic_cdp_event<Traced>;
@@ -339,6 +340,7 @@ public:
 #endif
     }
 
+    using value_interface<basic_cdp_block>::then;
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status then(Kernel kernel, const shape& s, Args... args) {
         check_kernel<basic_cdp_block, Kernel, Args...>();
@@ -384,6 +386,15 @@ public:
         }
 #endif
         return event;
+    }
+
+    /// For kernels with values: whether a call of the run has failed, so that a value may be missing.
+    DYNPAR_FUNCTION bool run_has_failures() const {
+#if DYNPAR_ON_DEVICE
+        return *static_cast<volatile unsigned long long*>(&grid_.run->failures.failed_calls) != 0;
+#else
+        return false;
+#endif
     }
 
     basic_cdp_block(const basic_cdp_block&) = delete;
@@ -702,6 +713,7 @@ struct cdp_options : engine_options {};
 class cdp_engine : public basic_engine<cdp_engine> {
 public:
     using basic_engine::try_run;
+    using block_type = cdp_block;  ///< what kernels get, in a run without a trace
 
     /// As in `--engine cdp`.
     static constexpr const char* name = "cdp";

@@ -16,6 +16,7 @@
 #include "../collectives.hpp"
 #include "../detail/host_scheduler.hpp"
 #include "../detail/launch_check.hpp"
+#include "../detail/value_calls.hpp"
 #include "../engine_options.hpp"
 #include "../report.hpp"
 #include "basic_engine.hpp"
@@ -97,7 +98,7 @@ private:
 /// A thread's view of its block on the host engine. See block.hpp for what every member means.
 ///
 /// Members are DYNPAR_FUNCTION although they only ever run on the host: kernels are compiled for both sides by nvcc.
-class host_block {
+class host_block : public value_interface<host_block> {
 public:
     DYNPAR_FUNCTION unsigned thread_rank() const { return thread_rank_; }
     DYNPAR_FUNCTION unsigned num_threads() const { return num_threads_; }
@@ -181,6 +182,7 @@ public:
 #endif
     }
 
+    using value_interface<host_block>::then;
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status then(Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
@@ -208,6 +210,15 @@ public:
     }
 
     DYNPAR_FUNCTION host_event make_event() { return host_event(); }
+
+    /// For kernels with values: whether a call of the run has failed, so that a value may be missing.
+    DYNPAR_FUNCTION bool run_has_failures() const {
+#if DYNPAR_ON_HOST
+        return state_->scheduler->has_failures();
+#else
+        return false;
+#endif
+    }
 
     /// For collectives.hpp: the values of this thread's warp, each of `bytes`; valid until the thread's next call.
     DYNPAR_FUNCTION const void* gather(unsigned warp, unsigned threads, const void* value, std::size_t bytes) {
@@ -348,6 +359,7 @@ struct host_options : engine_options {
 class host_engine : public basic_engine<host_engine> {
 public:
     using basic_engine::try_run;
+    using block_type = host_block;  ///< what kernels get
 
     /// As in `--engine host`.
     static constexpr const char* name = "host";

@@ -20,6 +20,7 @@ inline constexpr bool is_built = false;
 /// What programs call of an engine, so that the one error is that of the constructor.
 struct missing_engine : basic_engine<missing_engine> {
     using basic_engine::try_run;
+    using block_type = missing_engine;
     template <class Kernel, class... Args, if_no_buffer<Args...> = 0>
     report try_run(const Kernel&, const shape&, const Args&...);
     static const memory_space& memory();

@@ -56,6 +56,7 @@ private:
 class queue_engine : public basic_engine<queue_engine> {
 public:
     using basic_engine::try_run;
+    using block_type = detail::queue::lane_block;  ///< what kernels get, on a lane
 
     /// As in `--engine queue`.
     static constexpr const char* name = "queue";

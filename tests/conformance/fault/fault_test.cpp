@@ -1,4 +1,4 @@
-// Contract row C13: a fault in a nested grid surfaces from run. A program of its own, run once for each test: on a GPU
+// Contract rows C13 and C20: a fault in a nested grid surfaces from run, and so does a value that is made twice.
 // a fault takes the CUDA context with it.
 #include "../engine_under_test.hpp"
 
@@ -65,6 +65,30 @@ TEST_CASE("C13: a fault in a nested grid surfaces from run, with what is known o
     auto counter = filled(engine, 1, 0u);
     engine.run(count_one{}, dynpar::shape(1, 1), counter.data());
     CHECK(counter.to_vector()[0] == 1);  // the engine is usable afterwards
+#endif
+}
+
+struct one {
+    template <class Block>
+    DYNPAR_FUNCTION dynpar::result<int> operator()(Block&) const {
+        return 1;
+    }
+};
+struct two_values {
+    template <class Block>
+    DYNPAR_FUNCTION dynpar::result<int> operator()(Block& block, bool both_later) const {
+        const auto first = block.then(dynpar::plus{}, block.spawn(one{}), block.spawn(one{}));
+        if (both_later) return block.then(dynpar::plus{}, block.spawn(one{}), block.spawn(one{}));
+        static_cast<void>(first);
+        return 1;
+    }
+};
+
+TEST_CASE("C20: a kernel that makes its value twice is a fault") {
+    auto engine = make_engine();
+    CHECK_THROWS_AS(engine.call(two_values{}, false), dynpar::kernel_fault);
+#if DYNPAR_TEST_ENGINE_HOST
+    CHECK_THROWS_AS(engine.call(two_values{}, true), dynpar::kernel_fault);
 #endif
 }
 

@@ -41,6 +41,7 @@
 
 #include "../../../block.hpp"
 #include "../../launch_check.hpp"
+#include "../../value_calls.hpp"
 #include "launch.cuh"
 #include "stream_handles.cuh"
 
@@ -64,7 +65,7 @@ struct block_and_status {
 ///
 /// Members are DYNPAR_FUNCTION, with bodies for the device only: nvcc compiles kernels for both sides.
 template <class Derived>
-class block_interface {
+class block_interface : public value_interface<Derived> {
 public:
     DYNPAR_FUNCTION unsigned block_rank() const { return rank_; }
     DYNPAR_FUNCTION unsigned num_blocks() const { return static_cast<unsigned>(dim_blocks().count()); }
@@ -167,6 +168,7 @@ public:
 #endif
     }
 
+    using value_interface<Derived>::then;
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status then(Kernel kernel, const shape& s, Args... args) {
         check_kernel<lane_block, Kernel, Args...>();
@@ -230,6 +232,15 @@ public:
 #else
         static_cast<void>(count);
         return nullptr;
+#endif
+    }
+
+    /// For kernels with values: whether a call of the run has failed, so that a value may be missing.
+    DYNPAR_FUNCTION bool run_has_failures() const {
+#if DYNPAR_ON_DEVICE
+        return load_relaxed(engine().failures->failed_calls) != 0;
+#else
+        return false;
 #endif
     }
 
