@@ -37,6 +37,22 @@ public:
         return result;
     }
 
+    template <class Kernel, class... Args>
+    auto try_call(Kernel kernel, Args... args) {
+        const auto begin = std::chrono::steady_clock::now();
+        auto outcome = Engine::try_call(kernel, args...);
+        milliseconds_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+        command_->observe(outcome.report);
+        return outcome;
+    }
+
+    template <class Kernel, class... Args>
+    auto call(Kernel kernel, Args... args) {
+        auto outcome = try_call(kernel, args...);
+        if (!outcome.value) throw dynpar::launch_error(std::move(outcome.report));
+        return *outcome.value;
+    }
+
     /// How long the last run took by the host's clock. What becomes of its trace afterwards does not count: to write a
     /// large one takes longer than many a run.
     double milliseconds() const { return milliseconds_; }

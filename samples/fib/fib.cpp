@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 #include <dynpar/dynpar.hpp>
 
@@ -11,15 +12,26 @@
 
 namespace {
 
+enum class form { then, wait, value };
+
 template <class Engine>
-void run(Engine& engine, int n, bool waits, const samples::command_line& command) {
+void run(Engine& engine, int n, form how, const samples::command_line& command) {
     using namespace fibonacci;
-    dynpar::buffer<number> result = engine.template make_buffer<number>({~number{0}});
+    number found = ~number{0};
+    dynpar::report report;
+    if (how == form::value) {
+        auto outcome = engine.try_call(fib_value{}, n);
+        if (!outcome.value) throw dynpar::launch_error(std::move(outcome.report));
+        found = *outcome.value;
+        report = std::move(outcome.report);
+    } else {
+        const dynpar::buffer<number> result = engine.template make_buffer<number>({found});
+        report = how == form::wait ? engine.run(fib_wait{}, dynpar::shape(1, 1), result.data(), n)
+                                   : engine.run(fib{}, dynpar::shape(1, 1), result.data(), n);
+        found = result.value();
+    }
 
-    const dynpar::report report = waits ? engine.run(fib_wait{}, dynpar::shape(1, 1), result.data(), n)
-                                        : engine.run(fib{}, dynpar::shape(1, 1), result.data(), n);
-
-    const number found = result.value();
+    const bool waits = how == form::wait;
     const bool right = found == expected(n) && report.grids == grids(n, waits);
     char line[160];
     std::snprintf(line, sizeof line, "fib(%d) = %llu in %llu grids: %s  %.3f ms", n, found,
@@ -39,12 +51,16 @@ int main(int argc, char** argv) {
         "fib", "A Fibonacci number by recursion: every call is a grid of one thread, which launches two.");
     std::int64_t n = 12;
     bool waits = false;
+    bool returns = false;
     command.add_integer("--n", n, 0, 60, "which Fibonacci number");
     command.add_flag("--wait", waits,
                      "wait for the children instead of leaving the sum to a continuation (engines that can wait)");
+    command.add_flag("--value", returns, "calls that return values, which then() combines");
     if (const auto status = command.parse(argc, argv)) return *status;
+    const form how = waits ? form::wait : returns ? form::value : form::then;
     return samples::with_engine(command, [&](auto& engine) {
-        run(engine, static_cast<int>(n), waits, command);
+        if (waits && returns) throw samples::input_error("--wait and --value are two forms of one recursion; give one");
+        run(engine, static_cast<int>(n), how, command);
         return samples::success;
     });
 }

@@ -57,6 +57,17 @@ struct fib_wait {
     }
 };
 
+/// The same with calls that return values: scratch memory, children and continuation are `then`'s.
+struct fib_value {
+    static constexpr const char* name = "fib_value";
+
+    template <class Block>
+    DYNPAR_FUNCTION dynpar::result<number> operator()(Block& block, int n) const {
+        if (n < 2) return static_cast<number>(n);
+        return block.then(dynpar::plus{}, block.spawn(*this, n - 1), block.spawn(*this, n - 2));
+    }
+};
+
 /// The same number by a loop.
 inline number expected(int n) {
     number a = 0;
