@@ -203,9 +203,9 @@ TEST_CASE("all of the arena is handed out before a piece is refused, and again a
 
 /// Pieces for the depot's batches that somebody has given back.
 void give_pieces_for_batches(machine& m, unsigned count) {
-    unsigned long long& head = m.control().free_lists[queue::batch_class][0];
+    unsigned long long& head = m.control().free_lists[queue::node_cache::batch_class][0];
     for (unsigned i = 0; i < count; ++i) {
-        const queue::arena_index piece = m.take(1 << queue::batch_class);
+        const queue::arena_index piece = m.take(1 << queue::node_cache::batch_class);
         *reinterpret_cast<queue::arena_index*>(m.view.arena + std::size_t{piece} * queue::unit_bytes) =
             static_cast<queue::arena_index>(head);
         head = piece;
@@ -216,7 +216,7 @@ TEST_CASE("nodes that one warp gives back others take by the depot, each one of 
     constexpr unsigned givers = 2, takers = 2, batches = 4;
     constexpr unsigned least_in_depot = queue::node_cache_capacity - 8 * queue::warp_size;
     constexpr unsigned of_giver = least_in_depot + batches * queue::node_batch;
-    machine m({givers + takers, 1, 16, 1 + givers * of_giver + (8 << queue::batch_class)});
+    machine m({givers + takers, 1, 16, 1 + givers * of_giver + (8 << queue::node_cache::batch_class)});
     const no_races sees;
     ownership nodes(m.view.arena_units);
     const queue::arena_index first = m.take(givers * of_giver);
@@ -236,7 +236,7 @@ TEST_CASE("nodes that one warp gives back others take by the depot, each one of 
                 }
                 if (i % 32 == 31) {
                     __syncwarp();
-                    queue::balance_node_cache();
+                    queue::balance_caches();
                     __syncwarp();  // all have read how many there are
                 }
             }
@@ -245,7 +245,7 @@ TEST_CASE("nodes that one warp gives back others take by the depot, each one of 
         }
         while (true) {
             const bool last = __shfl_sync(queue::all_lanes, giving.get(), 0) == 0;
-            queue::balance_node_cache();
+            queue::balance_caches();
             const unsigned have = static_cast<unsigned>(queue::this_warp().free_nodes);
             __syncwarp();
             if (have == 0 && last) return;
@@ -265,7 +265,7 @@ TEST_CASE("nodes that one warp gives back others take by the depot, each one of 
 TEST_CASE("a warp that finds no memory takes the nodes that another has put into the depot") {
     machine m({2, 1, 16, 1200});
     const no_races sees;
-    const queue::arena_index first = m.take(1199 - (1 << queue::batch_class));
+    const queue::arena_index first = m.take(1199 - (1 << queue::node_cache::batch_class));
     give_pieces_for_batches(m, 1);
     ownership nodes(1200);
     counter<unsigned> taken;
@@ -280,7 +280,7 @@ TEST_CASE("a warp that finds no memory takes the nodes that another has put into
                 }
             }
             __syncwarp();
-            queue::exchange_with_depot();
+            queue::exchange_nodes();
         } else if (lane == 0) {
             while (taken.get() < queue::node_batch) {
                 const queue::arena_index node = queue::allocate(0);

@@ -6,8 +6,8 @@
 // worker blocks begin, and a warp without work takes a chunk that is left. Worker block 0 makes the grid node; the
 // others wait for it, on the assumption that blocks of a grid with lower numbers begin first.
 //
-// Owns run_control::first_places and first_chunks, and gang_state::first_chunks and first_chunk_blocks. May open the worker block's first
-// chunk.
+// Owns run_control::first_places and first_chunks, and gang_state::first_chunks and first_chunk_blocks. May open the
+// worker block's first chunk.
 #pragma once
 
 #include <cstddef>

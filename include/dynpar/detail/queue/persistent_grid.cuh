@@ -175,6 +175,7 @@ __device__ inline void finish_run() {
     for (unsigned place = 0; place < open_grid_places; ++place) control.open_grids[place] = 0;
     control.arena_taken = 0;
     control.node_depot = 0;
+    control.piece_depot = 0;
     control.stream_lock = 0;
     control.first_places = 0;
     control.first_chunks = 0;

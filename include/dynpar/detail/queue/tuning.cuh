@@ -93,8 +93,9 @@ inline constexpr std::uint32_t tasks_piled_up = 32;
 // Free grid nodes and free pieces of 256 bytes that a warp caches at most, and nodes that it exchanges with the depot
 // at a time: a depth-first walk takes hundreds on its way down and releases them on its way up.
 inline constexpr unsigned node_cache_capacity = 2048;
-inline constexpr unsigned piece_cache_capacity = 64;
+inline constexpr unsigned piece_cache_capacity = 512;
 inline constexpr unsigned node_batch = 511;
+inline constexpr unsigned piece_batch = 127;
 // What every warp begins with, unless the arena is small.
 inline constexpr unsigned nodes_at_first = 64;
 inline constexpr unsigned pieces_at_first = 4;

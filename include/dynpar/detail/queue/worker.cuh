@@ -94,7 +94,7 @@ __device__ inline bool claim_blocks_deeper_than(int depth) {
 template <bool Nested>
 __device__ inline bool step() {
     warp_state& warp = this_warp();
-    balance_node_cache();
+    balance_caches();
     if (own_deque<lane_task>::owner_end() - own_deque<lane_task>::steal_end() >
         tuning::lane_deque_capacity - 2 * tuning::deque_reserve)
         spill<lane_task>();

@@ -1,7 +1,7 @@
 // Queue engine: the interface that both block types share, and the choice of a launch's route.
 //
-// launch() takes the first route that applies. Rows 1 to 6 are one-dimensional and without shared memory, and of one
-// block if nothing else is said. Rows 1 to 4 exclude launches with a bad pointer or too deep. Rows 5 to 7 are for wide
+// launch() takes the first route that applies. Rows 1 to 7 are one-dimensional and without shared memory, and of one
+// block if nothing else is said. Rows 1 to 5 exclude launches with a bad pointer or too deep. Rows 6 to 8 are for wide
 // blocks only, and give up if anything is unusual (a full deque, an empty cache); then the general route follows.
 //
 // | shape                             | payload     | route                 | queue                                 |
@@ -9,6 +9,7 @@
 // | 1 thread, not traced              | <= 16 bytes | push_child, lane_task | the warp's lane deque                 |
 // | 1 thread, not traced              | <= 32 bytes | push_child, wide_task | the warp's wide deque                 |
 // | 2 to 32 blocks of 1, not traced   | <= 32 bytes | push_child, wide_task | the warp's wide deque: a small grid   |
+// | both of these                     | <= 256 bytes | launch_carrying       | the same                              |
 // | 2 to 32 threads, not traced       | <= 32 bytes | push_child, wide_task | the warp's wide deque                 |
 // | 1 to 32 threads, traced           | <= 32 bytes | push_single_block     | the warp's wide deque                 |
 // | more threads, from a worker block | <= 32 bytes | push_single_block     | the worker block's deque              |
@@ -126,6 +127,11 @@ public:
                 if (derived().push_child(task)) return status::success;
                 return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
             }
+        }
+        if constexpr (payload_bytes < Kernel,
+                      Args... >> sizeof(wide_arguments) && payload_bytes<Kernel, Args...> <= most_carried_bytes) {
+            if (direct && (is_single_thread(s) || is_small(s)))
+                return apply(launch_carrying<Kernel, Args...>(derived(), payload, s.blocks.x));
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
             if (!bad && (is_single_thread(s) || is_single_warp(s, most_threads<Kernel>()) ||
@@ -295,6 +301,29 @@ protected:
     __device__ status apply(const block_and_status<Derived>& after) {
         derived() = after.block;
         return after.result;
+    }
+    /// A grid of one block of one thread, or a small grid, with more arguments than a task has room for.
+    template <class Kernel, class... Args>
+    static __device__ __noinline__ block_and_status<Derived> launch_carrying(Derived block,
+                                                                             payload_of<Kernel, Args...> payload,
+                                                                             std::uint32_t blocks) {
+        constexpr unsigned bytes = payload_bytes<Kernel, Args...>;
+        constexpr unsigned size_class = bytes <= unit_bytes ? node_cache::size_class : piece_cache::size_class;
+        static_assert(bytes <= unit_bytes << size_class);
+        const carried_arguments carried{size_class == node_cache::size_class ? take_node() : take_piece(), size_class};
+        wide_task task{};
+        task.entry = reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane);
+        task.info = (block.depth() + 1) | info::on_lane | info::carried | (blocks > 1 ? info::small : 0u);
+        task.size = block_size(lane_rank());
+        task.descriptor = blocks > 1 ? small_grid(blocks, 0).bits : 0;
+        task.last = blocks;
+        memcpy(&task.arguments, &carried, sizeof(carried));
+        if (carried.place != 0) {
+            *at<payload_of<Kernel, Args...>>(carried.place) = payload;
+            if (block.push_child(task)) return {block, status::success};
+            release(carried.place, size_class);  // not into the cache: other lanes may be taking from it
+        }
+        return {block, fail_to_launch(kernel_name<Kernel>(), block.depth() + 1, shape(blocks, 1))};
     }
     template <class Kernel, class... Args>
     static __device__ __noinline__ block_and_status<Derived> launch_general(Derived block,

@@ -59,6 +59,12 @@ struct entry_points {
     }
 
 private:
+    /// Of a task that has no room for them.
+    static __device__ const void* arguments_of(const wide_task& task) {
+        if (payload_bytes<Kernel, Args...> <= most_carried_bytes && (task.info & info::carried) != 0)
+            return at<unsigned char>(task.arguments.word[0]);
+        return at<grid_descriptor>(task.descriptor)->arguments();
+    }
     template <class Block>
     static __device__ void enter(Block& block, const wide_task& task) {
         if constexpr (sizeof(payload_type) <= sizeof(wide_arguments)) {
@@ -67,8 +73,7 @@ private:
             const payload_type payload = *reinterpret_cast<const payload_type*>(&task.arguments);
             call(payload.kernel(), block, payload.arguments);
         } else {
-            const payload_type payload =
-                *static_cast<const payload_type*>(at<grid_descriptor>(task.descriptor)->arguments());
+            const payload_type payload = *static_cast<const payload_type*>(arguments_of(task));
             call(payload.kernel(), block, payload.arguments);
         }
     }

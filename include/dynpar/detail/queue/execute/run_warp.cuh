@@ -181,11 +181,18 @@ __device__ inline void run_wide_on_lanes(bool have, const wide_task& task, std::
         stamp(task.descriptor, task.info, rank, begun);
         return outcome;
     };
+    const bool carries = have && rank == 0 && (task.info & info::carried) != 0;
     if (has_small) {
         run_round_of_small_grids<Nested>(have, task, rank, begin);
     } else {
         run_round<Nested>(have, task.grid, task.info, begin);
     }
+    if (carries) {
+        carried_arguments carried;
+        memcpy(&carried, &task.arguments, sizeof(carried));
+        release_piece(carried.place, carried.size_class);
+    }
+    __syncwarp();
 }
 
 /// The wide tasks at the owner end that lanes run: as many as have a block for each lane at most, each with all its

@@ -34,10 +34,13 @@ struct alignas(64) grid_node {
 static_assert(sizeof(grid_node) == unit_bytes, "a node is one unit of the arena");
 static_assert(offsetof(grid_node, counter) == 0, "see counter_of");
 
-/// Comes before scratch memory.
-struct alignas(64) memory_header {
+/// Comes before scratch memory. Larger memory begins with a cache line of its own.
+struct alignas(16) memory_header {
     memory_link link;
 };
+DYNPAR_FUNCTION constexpr unsigned header_bytes(unsigned long long bytes) {
+    return bytes + sizeof(memory_header) <= unit_bytes << piece_class ? sizeof(memory_header) : unit_bytes;
+}
 
 #if defined(__CUDACC__)
 
@@ -72,11 +75,11 @@ __device__ inline arena_index ensure_shared_node(arena_index& own, arena_index g
     return found;
 }
 
-// Small grids: 2 to 32 blocks of one thread are one task, which the lanes of a warp run in one round. Such a grid has no
-// node at first: its parent's node counts each of its blocks. The first block that needs the grid's node, to continue
-// the grid or for its memory, makes it, and says so in warp_state::small_nodes. Since all blocks are in this round,
-// nothing that they launch can be seen by others yet, and when the round ends it is redirected to the node. From then
-// on the parent counts the grid once: the first block's lane subtracts the others.
+// Small grids: 2 to 32 blocks of one thread are one task, which the lanes of a warp run in one round. Such a grid has
+// no node at first: its parent's node counts each of its blocks. The first block that needs the grid's node, to
+// continue the grid or for its memory, makes it, and says so in warp_state::small_nodes. Since all blocks are in this
+// round, nothing that they launch can be seen by others yet, and when the round ends it is redirected to the node. From
+// then on the parent counts the grid once: the first block's lane subtracts the others.
 
 /// A block of a small grid: the grid's node, which it makes if need be; 0 if there is no memory.
 __device__ __noinline__ inline arena_index small_node(arena_index parent, small_grid small, std::uint32_t depth) {
@@ -95,8 +98,11 @@ __device__ __noinline__ inline arena_index small_node(arena_index parent, small_
 
 /// A piece of the arena that is given back when the grid is complete; 0 if there is none. It begins with a memory_link.
 __device__ __noinline__ inline arena_index allocate_for(arena_index grid, unsigned long long bytes) {
-    const unsigned size_class = max(size_class_of(bytes), piece_class);
-    const arena_index piece = size_class == piece_class ? take_piece() : allocate(size_class);
+    const unsigned fits = size_class_of(bytes);
+    const unsigned size_class = fits == node_cache::size_class ? fits : max(fits, piece_class);
+    const arena_index piece = size_class == node_cache::size_class ? take_node()
+                              : size_class == piece_class          ? take_piece()
+                                                                   : allocate(size_class);
     if (piece == 0) return 0;
     memory_link* link = at<memory_link>(piece);
     link->size_class = size_class;
@@ -106,8 +112,9 @@ __device__ __noinline__ inline arena_index allocate_for(arena_index grid, unsign
 
 /// Scratch memory; null if there is none.
 __device__ inline void* allocate_scratch(arena_index grid, unsigned long long bytes) {
-    const arena_index piece = allocate_for(grid, bytes + sizeof(memory_header));
-    return piece != 0 ? at<memory_header>(piece) + 1 : nullptr;
+    const unsigned header = header_bytes(bytes);
+    const arena_index piece = allocate_for(grid, bytes + header);
+    return piece != 0 ? at<unsigned char>(piece) + header : nullptr;
 }
 
 __device__ __noinline__ inline void* scratch_of(arena_index node, unsigned long long bytes) {
@@ -199,6 +206,8 @@ __device__ inline wide_task inline_warp_task(arena_index grid, const node_view& 
 __device__ inline void release_piece(arena_index piece, unsigned size_class) {
     if (size_class == piece_class) {
         give_back_piece(piece);
+    } else if (size_class == node_cache::size_class) {
+        give_back_node(piece);
     } else if (size_class != not_given_back) {
         release(piece, size_class);
     }

@@ -60,7 +60,7 @@ __device__ inline arena_index take_new(unsigned long long units) {
     unsigned long long& taken = engine().control->arena_taken;
     const unsigned long long room = engine().arena_units - engine().arena_fresh;
     unsigned long long seen = load_relaxed(taken);
-    if (units <= 2 * warp_size && seen + units + plenty <= room) {
+    if (units <= 4 * warp_size && seen + units + plenty <= room) {
         seen = fetch_add_relaxed(taken, units);
         return seen + units <= room ? static_cast<arena_index>(engine().arena_fresh + seen) : 0;
     }
@@ -72,8 +72,49 @@ __device__ inline arena_index take_new(unsigned long long units) {
     return 0;
 }
 
-inline constexpr unsigned batch_class = 5;  // 2 KiB: a link and the places of a batch
-static_assert((1 + tuning::node_batch) * sizeof(arena_index) <= unit_bytes << batch_class);
+/// What is different about a warp's cache of nodes and its cache of pieces.
+struct node_cache {
+    static constexpr unsigned size_class = 0;
+    static constexpr unsigned capacity = tuning::node_cache_capacity;
+    static constexpr unsigned batch = tuning::node_batch;
+    static constexpr unsigned batch_class = 5;            // 2 KiB: a link and the places of a batch
+    static constexpr unsigned at_a_time = 2 * warp_size;  // from the arena
+    static __device__ int& count() { return this_warp().free_nodes; }
+    static __device__ arena_index* places() {
+        return engine().free_nodes + static_cast<std::size_t>(worker_rank()) * capacity;
+    }
+    static __device__ unsigned long long& depot() { return engine().control->node_depot; }
+};
+struct piece_cache {
+    static constexpr unsigned size_class = piece_class;
+    static constexpr unsigned capacity = tuning::piece_cache_capacity;
+    static constexpr unsigned batch = tuning::piece_batch;
+    static constexpr unsigned batch_class = 3;  // 512 bytes
+    static constexpr unsigned at_a_time = warp_size;
+    static __device__ int& count() { return this_warp().free_pieces; }
+    static __device__ arena_index* places() {
+        return engine().free_pieces + static_cast<std::size_t>(worker_rank()) * capacity;
+    }
+    static __device__ unsigned long long& depot() { return engine().control->piece_depot; }
+};
+template <class Cache>
+inline constexpr bool batch_fits = (1 + Cache::batch) * sizeof(arena_index) <= unit_bytes << Cache::batch_class;
+static_assert(batch_fits<node_cache> && batch_fits<piece_cache>);
+
+/// The last place to look for memory of that size: a batch in the depot. 0 if there is none.
+template <class Cache>
+__device__ __noinline__ arena_index break_up_batch() {
+    run_control& control = *engine().control;
+    const arena_index batch = pop_free(Cache::depot());
+    if (batch == 0) return 0;
+#pragma unroll 1
+    for (unsigned i = 1; i < Cache::batch; ++i)
+        push_free(control.free_lists[Cache::size_class][i % tuning::free_lists],
+                  load_relaxed(at<arena_index>(batch)[1 + i]));
+    const arena_index first = load_relaxed(at<arena_index>(batch)[1]);
+    push_free(control.free_lists[Cache::batch_class][0], batch);
+    return first;
+}
 
 /// At least 64 << size_class bytes; 0 if there is no memory left.
 __device__ __noinline__ inline arena_index allocate(unsigned size_class) {
@@ -87,88 +128,58 @@ __device__ __noinline__ inline arena_index allocate(unsigned size_class) {
     for (unsigned list = 0; list < tuning::free_lists; ++list) {
         if (const arena_index piece = pop_free(control.free_lists[size_class][list]); piece != 0) return piece;
     }
-    if (size_class != 0) return 0;
-    // The last place to look for free nodes: a batch in the depot.
-    const arena_index batch = pop_free(control.node_depot);
-    if (batch == 0) return 0;
-#pragma unroll 1
-    for (unsigned i = 1; i < tuning::node_batch; ++i)
-        push_free(control.free_lists[0][i % tuning::free_lists], load_relaxed(at<arena_index>(batch)[1 + i]));
-    const arena_index first = load_relaxed(at<arena_index>(batch)[1]);
-    push_free(control.free_lists[batch_class][0], batch);
-    return first;
+    if (size_class == node_cache::size_class) return break_up_batch<node_cache>();
+    return size_class == piece_cache::size_class ? break_up_batch<piece_cache>() : 0;
 }
 
 __device__ __noinline__ inline void release(arena_index piece, unsigned size_class) {
     push_free(engine().control->free_lists[size_class][worker_rank() % tuning::free_lists], piece);
 }
 
-// ---- Cached nodes. Most tasks that join need a grid node, so each warp has a cache of free ones: all warps would
-// contend for the head of a shared list.
+// ---- Caches. Most tasks that join need a grid node, so each warp has a cache of free ones: all warps would contend
+// for the head of a shared list. Likewise for pieces of 256 bytes: descriptors of grids that a task has no room for,
+// arguments, scratch memory, and continuations that a node has no room for.
 
-__device__ inline arena_index* cached_nodes() {
-    return engine().free_nodes + static_cast<std::size_t>(worker_rank()) * tuning::node_cache_capacity;
-}
+inline constexpr unsigned not_given_back = ~0u;  // in the place of a size class: a piece that belongs to the trace
 
-/// A node from the warp's cache; 0 if that is empty. For single lanes.
-__device__ inline arena_index take_cached_node() {
-    warp_state& warp = this_warp();
-    const int left = fetch_sub_relaxed(warp.free_nodes, 1);
-    if (left > 0) return cached_nodes()[left - 1];
-    fetch_add_relaxed(warp.free_nodes, 1);
+/// From the warp's cache; 0 if that is empty. For single lanes, but not while others give back to this cache.
+template <class Cache>
+__device__ inline arena_index take_cached() {
+    const int left = fetch_sub_relaxed(Cache::count(), 1);
+    if (left > 0) return Cache::places()[left - 1];
+    fetch_add_relaxed(Cache::count(), 1);
     return 0;
 }
+/// Not while other lanes of this warp take from this cache.
+template <class Cache>
+__device__ inline void give_back(arena_index piece) {
+    const int place = fetch_add_relaxed(Cache::count(), 1);
+    if (place < static_cast<int>(Cache::capacity)) {
+        Cache::places()[place] = piece;
+    } else {
+        fetch_sub_relaxed(Cache::count(), 1);
+        release(piece, Cache::size_class);
+    }
+}
+
+__device__ inline arena_index take_cached_node() { return take_cached<node_cache>(); }
 /// From the cache or the arena; 0 if there is no memory.
 __device__ inline arena_index take_node() {
     const arena_index node = take_cached_node();
     return node != 0 ? node : allocate(0);
 }
+__device__ inline void give_back_node(arena_index node) { give_back<node_cache>(node); }
 
-/// Not while other lanes of this warp take nodes.
-__device__ inline void give_back_node(arena_index node) {
-    warp_state& warp = this_warp();
-    const int place = fetch_add_relaxed(warp.free_nodes, 1);
-    if (place < static_cast<int>(tuning::node_cache_capacity)) {
-        cached_nodes()[place] = node;
-    } else {
-        fetch_sub_relaxed(warp.free_nodes, 1);
-        release(node, 0);
-    }
-}
-
-// ---- Cached pieces, of one size: descriptors of grids that a task has no room for, and of continuations that a node
-// has no room for.
-
-inline constexpr unsigned not_given_back = ~0u;  // in the place of a size class: a piece that belongs to the trace
-
-__device__ inline arena_index* cached_pieces() {
-    return engine().free_pieces + static_cast<std::size_t>(worker_rank()) * tuning::piece_cache_capacity;
-}
-
-/// A piece from the warp's cache; 0 if that is empty. For single lanes, but not while others give pieces back.
-__device__ inline arena_index take_cached_piece() {
-    warp_state& warp = this_warp();
-    const int left = fetch_sub_relaxed(warp.free_pieces, 1);
-    if (left > 0) return cached_pieces()[left - 1];
-    fetch_add_relaxed(warp.free_pieces, 1);
-    return 0;
-}
-/// From the cache or the arena; 0 if there is no memory.
+__device__ inline arena_index take_cached_piece() { return take_cached<piece_cache>(); }
+/// From the cache or the arena; 0 if there is no memory. If the cache is empty, it is filled before each round from now
+/// on.
 __device__ __noinline__ inline arena_index take_piece() {
     const arena_index piece = take_cached_piece();
-    return piece != 0 ? piece : allocate(piece_class);
+    if (piece != 0) return piece;
+    store_relaxed_in_block(this_warp().uses_pieces, 1u);
+    return allocate(piece_class);
 }
-
-__device__ __noinline__ inline void give_back_piece(arena_index piece) {
-    warp_state& warp = this_warp();
-    const int place = fetch_add_relaxed(warp.free_pieces, 1);
-    if (place < static_cast<int>(tuning::piece_cache_capacity)) {
-        cached_pieces()[place] = piece;
-    } else {
-        fetch_sub_relaxed(warp.free_pieces, 1);
-        release(piece, piece_class);
-    }
-}
+__device__ __noinline__ inline void give_back_piece(arena_index piece) { give_back<piece_cache>(piece); }
 
 /// Keeps a piece, to give it back when there is time: all other warps may be waiting for what this one does next. The
 /// piece of the call before is given back now.
@@ -187,8 +198,9 @@ __device__ inline void begin_with_memory() {
     if (engine().arena_fresh == engine().arena_begin) return;
     const unsigned lane = lane_rank();
     const arena_index first = engine().arena_begin + worker_rank() * units_at_first;
-    for (unsigned i = lane; i < tuning::nodes_at_first; i += warp_size) cached_nodes()[i] = first + i;
-    if (lane < tuning::pieces_at_first) cached_pieces()[lane] = first + tuning::nodes_at_first + (lane << piece_class);
+    for (unsigned i = lane; i < tuning::nodes_at_first; i += warp_size) node_cache::places()[i] = first + i;
+    if (lane < tuning::pieces_at_first)
+        piece_cache::places()[lane] = first + tuning::nodes_at_first + (lane << piece_class);
     if (lane == 0) {
         this_warp().free_nodes = tuning::nodes_at_first;
         this_warp().free_pieces = tuning::pieces_at_first;
@@ -209,57 +221,69 @@ __device__ inline arena_index take_first_piece() {
            ((tuning::pieces_at_first - 1) << piece_class);
 }
 
-inline namespace hot {
-/// Exchanges a batch with the depot, if the cache has fewer nodes than a round may take or is nearly full. If the depot
-/// is empty, nodes come from the arena; if there is no memory for a batch, nothing happens.
-__device__ __noinline__ inline void exchange_with_depot() {
-    warp_state& warp = this_warp();
+/// All lanes together: exchanges a batch with the depot, if the cache has fewer than a round may take or is nearly
+/// full. If the depot is empty, memory comes from the arena; if there is none for a batch, nothing happens.
+template <class Cache>
+__device__ inline void exchange_batch() {
     const unsigned lane = lane_rank();
-    const int have = warp.free_nodes;
+    const int have = Cache::count();
     __syncwarp();  // all lanes have read it before one writes it
-    arena_index* const cached = cached_nodes();
+    arena_index* const cached = Cache::places();
     const bool few = have < static_cast<int>(warp_size);
     run_control& control = *engine().control;
     arena_index batch = 0;
-    if (lane == 0) batch = few ? pop_free(control.node_depot) : allocate(batch_class);
+    if (lane == 0) batch = few ? pop_free(Cache::depot()) : allocate(Cache::batch_class);
     batch = __shfl_sync(all_lanes, batch, 0);
     if (few && batch == 0) {
+        constexpr unsigned units = 1u << Cache::size_class;
+        constexpr unsigned fresh = Cache::at_a_time;
         arena_index first = 0;
-        if (lane == 0) first = take_new(2 * warp_size);
+        if (lane == 0) first = take_new(fresh * units);
         first = __shfl_sync(all_lanes, first, 0);
         if (first != 0) {
-            cached[have + lane] = first + lane;
-            cached[have + warp_size + lane] = first + warp_size + lane;
-            if (lane == 0) warp.free_nodes = have + 2 * warp_size;
+            for (unsigned i = lane; i < fresh; i += warp_size) cached[have + i] = first + i * units;
+            if (lane == 0) Cache::count() = have + static_cast<int>(fresh);
         }
     } else if (few) {
-        for (unsigned i = lane; i < tuning::node_batch; i += warp_size)
+        for (unsigned i = lane; i < Cache::batch; i += warp_size)
             cached[have + i] = load_relaxed(at<arena_index>(batch)[1 + i]);
         __syncwarp();
         if (lane == 0) {
-            push_free(control.free_lists[batch_class][worker_rank() % tuning::free_lists], batch);
-            warp.free_nodes = have + tuning::node_batch;
+            push_free(control.free_lists[Cache::batch_class][worker_rank() % tuning::free_lists], batch);
+            Cache::count() = have + static_cast<int>(Cache::batch);
         }
     } else if (batch != 0) {
-        const unsigned kept = static_cast<unsigned>(have) - tuning::node_batch;
-        for (unsigned i = lane; i < tuning::node_batch; i += warp_size)
+        const unsigned kept = static_cast<unsigned>(have) - Cache::batch;
+        for (unsigned i = lane; i < Cache::batch; i += warp_size)
             store_relaxed(at<arena_index>(batch)[1 + i], cached[kept + i]);
         fence();
         __syncwarp();
         if (lane == 0) {
-            push_free(control.node_depot, batch);
-            warp.free_nodes = static_cast<int>(kept);
+            push_free(Cache::depot(), batch);
+            Cache::count() = static_cast<int>(kept);
         }
     }
     __syncwarp();
 }
+
+inline namespace hot {
+__device__ __noinline__ inline void exchange_nodes() { exchange_batch<node_cache>(); }
 }  // namespace hot
 
-/// All lanes together, before blocks run: enough cached nodes for each of 32 blocks, and not too many.
-__device__ inline void balance_node_cache() {
-    const int have = this_warp().free_nodes;
-    if (have < static_cast<int>(warp_size) || have > static_cast<int>(tuning::node_cache_capacity - 8 * warp_size))
-        exchange_with_depot();
+__device__ __noinline__ inline void exchange_pieces() { exchange_batch<piece_cache>(); }
+
+/// All lanes together, before blocks run: enough cached nodes for each of 32 blocks, and not too many; likewise pieces,
+/// if this warp needs any.
+__device__ inline void balance_caches() {
+    const warp_state& warp = this_warp();
+    const int nodes = warp.free_nodes, pieces = warp.free_pieces;
+    const bool uses_pieces = warp.uses_pieces != 0;
+    __syncwarp();
+    if (nodes < static_cast<int>(warp_size) || nodes > static_cast<int>(node_cache::capacity - 8 * warp_size))
+        exchange_nodes();
+    if (pieces < static_cast<int>(warp_size) ? uses_pieces
+                                             : pieces > static_cast<int>(piece_cache::capacity - 4 * warp_size))
+        exchange_pieces();
 }
 
 }  // namespace queue

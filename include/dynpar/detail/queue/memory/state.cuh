@@ -117,6 +117,7 @@ struct run_control {
     // Heads: a place, and a count of changes in the upper half.
     alignas(128) unsigned long long free_lists[size_classes][tuning::free_lists];
     unsigned long long node_depot;  // of batches of free grid nodes
+    unsigned long long piece_depot;
     alignas(128) unsigned stream_lock;
     unsigned long long first_places;  // see first_grid.cuh
     // Chunks of the first grid that were taken, not counting the first, or asked for in vain.
@@ -238,7 +239,8 @@ struct warp_state {
 
     // In the cache. A depth-first walk takes hundreds of nodes on its way down and gives them back on its way up.
     int free_nodes;
-    int free_pieces;  // likewise, of 256 bytes
+    int free_pieces;       // likewise, of 256 bytes
+    unsigned uses_pieces;  // its cache has been found empty
 
     unsigned votes_seen[2];
 

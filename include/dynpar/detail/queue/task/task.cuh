@@ -39,6 +39,7 @@ inline constexpr std::uint32_t bare = 1u << 26;              // wide tasks: `des
 // Wide tasks: a small grid, 2 to 32 blocks of one thread, all in this task; it has no node. `descriptor` is a
 // small_grid.
 inline constexpr std::uint32_t small = 1u << 27;
+inline constexpr std::uint32_t carried = 1u << 28;         // of lanes: the arguments are in memory of the task's own
 inline constexpr std::uint32_t owner = 1u << 29;           // `grid` is this grid's own node, not an ancestor's
 inline constexpr std::uint32_t one_of_several = 1u << 30;  // one of several blocks of its grid
 inline constexpr unsigned width_shift = 24;                // wide tasks: what runs a block
@@ -113,6 +114,14 @@ struct block_size {
 };
 static_assert(bounds::block_threads < 1u << block_size::threads_bits &&
               bounds::shared_bytes < 1u << (32 - block_size::threads_bits));
+
+/// Where the arguments of a task are that carries them in a piece of the arena: in the place of arguments.
+struct carried_arguments {
+    arena_index place;
+    std::uint32_t size_class;
+};
+/// A task for lanes carries arguments of so many bytes at most; it has room for `wide_arguments`.
+inline constexpr unsigned most_carried_bytes = 256;
 
 /// Any other task: blocks `first` to `last` - 1 of a grid.
 struct alignas(16) wide_task {
