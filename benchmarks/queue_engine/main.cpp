@@ -167,6 +167,7 @@ int benchmark(const options& o, const std::string& command) {
     measure_cdp_engine(t);
     measure_cub(t);
     measure_queue_trees(t);
+    measure_queue_arguments(t);
     measure_queue_recursions(t);
     measure_queue_reductions(t);
     measure_queue_cilksort(t);

@@ -23,6 +23,21 @@ void measure_queue_recursions(table& t) {
             measure_run(t, engine, name, "then", forget, is_fib(n, false), 0, fib{}, shape(1, 1), result.data(), n);
         }
     }
+    {
+        using namespace fibonacci;
+        const dynpar::buffer<number> result = on_device<number>(1);
+        const std::pair<const char*, int> sizes[] = {{work::fib_15, 15}, {work::fib_40, 40}};
+        for (const auto& [name, n] : sizes) {
+            // What call() runs, with a place that is there already.
+            measure_run(
+                t, engine, name, "values", [&] { fill(result, 0xff); },
+                [&, n = n](const run_facts& f) {
+                    return result.to_vector()[0] == expected(n) && f.grids == grids(n, false);
+                },
+                0, dynpar::detail::value_call<fib_value>(fib_value{}), shape(1, 1), static_cast<void*>(result.data()),
+                n);
+        }
+    }
     if (t.wants(work::fib_30)) {
         using namespace fibonacci;
         const dynpar::buffer<number> result = on_device<number>(1);

@@ -110,6 +110,7 @@ void measure_plain_cdp2(table& t);
 void measure_cdp_engine(table& t);
 void measure_cub(table& t);
 void measure_queue_trees(table& t);
+void measure_queue_arguments(table& t);
 void measure_queue_recursions(table& t);
 void measure_queue_reductions(table& t);
 void measure_queue_cilksort(table& t);
@@ -130,6 +131,8 @@ inline constexpr const char* tree_22_lane = "empty tree, depth 22, a lane each";
 inline constexpr const char* tree_22_warp = "empty tree, depth 22, a warp each";
 inline constexpr const char* tree_29 = "empty tree, depth 29, a lane each";
 inline constexpr const char* tree_64 = "empty tree, depth 12, 64 threads each";
+inline constexpr const char* tree_48 = "tree, depth 21, a lane each, with 48 bytes";
+inline constexpr const char* tree_200 = "tree, depth 21, a lane each, with 200 bytes";
 inline constexpr const char* many_64 = "a thread launches 4096 blocks of 64 threads";
 inline constexpr const char* reduce_20 = "gpuRecursiveReduce, 2^20";
 inline constexpr const char* reduce_24 = "gpuRecursiveReduce, 2^24";
@@ -146,9 +149,9 @@ inline constexpr const char* sort = "sort of 50,000,000 ints";
 inline constexpr const char* work_tree_lane = "tree with join and work, depth 22, a lane each";
 inline constexpr const char* work_tree_wide = "tree with join and work, depth 22, at most 256 threads each";
 inline constexpr const char* all[] = {
-    empty_task, tree_14,   tree_22_lane, tree_22_warp, tree_29, tree_64,        many_64,
-    reduce_20,  reduce_24, reduce2_20,   cutoff_28,    fib_2,   fib_15,         fib_30,
-    fib_40,     queens_8,  queens_14,    queens_16,    sort,    work_tree_lane, work_tree_wide,
+    empty_task, tree_14,    tree_22_lane, tree_22_warp,   tree_29,        tree_64, many_64,  reduce_20,
+    reduce_24,  reduce2_20, cutoff_28,    fib_2,          fib_15,         fib_30,  fib_40,   queens_8,
+    queens_14,  queens_16,  sort,         work_tree_lane, work_tree_wide, tree_48, tree_200,
 };
 }  // namespace work
 
