@@ -78,6 +78,7 @@ cdp_host::cdp_host(const engine_options& options) : options_(options), copy_(std
     check(cudaGetDevice(&ordinal_), "asking for the current device");
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, ordinal_), "asking for the device's properties");
+    multiprocessors_ = static_cast<unsigned>(properties.multiProcessorCount);
     device_ = properties.name;
     limit_results_ = apply(options.limits);
     try {

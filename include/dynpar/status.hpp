@@ -49,7 +49,8 @@ enum class operation : unsigned char {
     make_stream,   ///< `Block::make_stream`
     make_event,    ///< `Block::make_event`
     record_event,  ///< `record` of an event
-    wait_event     ///< `wait` of a stream
+    wait_event,    ///< `wait` of a stream
+    reduce         ///< `add` to a reducer
 };
 
 /// The name of a block's call, as written in code. Also callable on the device.
@@ -64,6 +65,7 @@ DYNPAR_FUNCTION constexpr const char* to_string(operation o) {
         case operation::make_event: return "make_event";
         case operation::record_event: return "event.record";
         case operation::wait_event: return "stream.wait";
+        case operation::reduce: return "reducer.add";
     }
     return "unknown operation";
 }

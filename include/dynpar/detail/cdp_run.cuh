@@ -98,6 +98,8 @@ public:
     cudaStream_t stream() const { return stream_.handle(); }
     const std::string& device() const { return device_; }
     const std::vector<limit_result>& limit_results() const { return limit_results_; }
+    /// One for each lane of each multiprocessor.
+    unsigned reducer_slots() const { return multiprocessors_ * 32; }
 
 private:
     report empty_report() const;
@@ -111,6 +113,7 @@ private:
     std::vector<limit_result> limit_results_;
     std::string device_;
     int ordinal_ = 0;  // of the device
+    unsigned multiprocessors_ = 0;
     dynpar::stream stream_;
     std::string root_name_;
     cdp_run* run_ = nullptr;                    // device memory

@@ -79,6 +79,7 @@ public:
                        std::size_t bytes);
     void* shared(host_block_state& block, host_thread_memory& thread, std::size_t bytes);
     void* scratch(host_block_state& block, std::size_t bytes);
+    void refuse_reducer(const host_block_state& block);
     std::shared_ptr<host_stream_state> make_stream();
     status record(const std::shared_ptr<host_stream_state>& stream, std::shared_ptr<host_event_record>& latest);
     status wait_event(const std::shared_ptr<host_stream_state>& stream,
@@ -692,6 +693,10 @@ inline void* host_scheduler::scratch(host_block_state& block, std::size_t bytes)
     block.grid->scratch = new (memory) host_grid::scratch_memory{block.grid->scratch, header + bytes};
     add_live(header + bytes);
     return static_cast<std::byte*>(memory) + header;
+}
+
+inline void host_scheduler::refuse_reducer(const host_block_state& block) {
+    fail(operation::reduce, *block.grid->kernel, block.grid->depth, block.grid->shape, status::not_supported);
 }
 
 inline void host_scheduler::fail(operation o, const host_kernel& kernel, unsigned depth, const shape& s, status why) {

@@ -8,12 +8,23 @@
 #include "../shape.hpp"
 
 namespace dynpar {
+
+template <class Monoid>
+class reducer;
+
 namespace detail {
 
 template <class T>
 inline constexpr bool is_buffer = false;
 template <class T>
 inline constexpr bool is_buffer<buffer<T>> = true;
+template <class T>
+inline constexpr bool is_reducer = false;
+template <class Monoid>
+inline constexpr bool is_reducer<reducer<Monoid>> = true;
+/// What stays on the host.
+template <class T>
+inline constexpr bool is_on_host = is_buffer<T> || is_reducer<T>;
 
 template <class Kernel, class... Args>
 class spawned_call;
@@ -32,17 +43,17 @@ inline constexpr bool is_spawned_range = false;
 template <class Kernel, class... Args>
 inline constexpr bool is_spawned_range<spawned_range<Kernel, Args...>> = true;
 
-/// Takes a call of run() out of the choice if a buffer is among the kernel's arguments: copying it for the kernel would
-/// be the first of many errors.
+/// Takes a call of run() out of the choice if a buffer or a reducer is among the kernel's arguments: copying it for the
+/// kernel would be the first of many errors.
 template <class... Args>
-using if_no_buffer = std::enable_if_t<!(is_buffer<Args> || ...), int>;
+using if_no_buffer = std::enable_if_t<!(is_on_host<Args> || ...), int>;
 template <class... Args>
-using if_buffer = std::enable_if_t<(is_buffer<Args> || ...), int>;
+using if_buffer = std::enable_if_t<(is_on_host<Args> || ...), int>;
 
 /// Chooses the overload that explains: there is a buffer, or what stands in the shape's place is none. It has nothing
 /// to say where calls are given that were spawned.
 template <class Shape, class... Args>
-using if_wrong_launch = std::enable_if_t<(!std::is_convertible_v<const Shape&, shape> || (is_buffer<Args> || ...)) &&
+using if_wrong_launch = std::enable_if_t<(!std::is_convertible_v<const Shape&, shape> || (is_on_host<Args> || ...)) &&
                                              !(is_spawned<Shape> || (is_spawned<Args> || ...)),
                                          int>;
 
@@ -54,6 +65,8 @@ DYNPAR_FUNCTION Result explain_wrong_launch() {
                   "run(kernel, dynpar::shape(blocks, threads), arguments...)");
     static_assert(!(is_buffer<Args> || ...),
                   "dynpar: a kernel gets pointers, not buffers: pass buffer.data() instead of buffer");
+    static_assert(!(is_reducer<Args> || ...),
+                  "dynpar: a kernel gets the view of a reducer: pass reducer.view() instead of reducer");
     return Result{};
 }
 

@@ -12,6 +12,7 @@
 #include "../call_outcome.hpp"
 #include "../detail/launch_check.hpp"
 #include "../detail/value_calls.hpp"
+#include "../reducer.hpp"
 #include "../report.hpp"
 #include "../shape.hpp"
 
@@ -101,6 +102,22 @@ public:
             result.copy_from(values.data());
         }
         return result;
+    }
+
+    /// A value that kernels on this engine may add to: `make_reducer<dynpar::sum<long>>()`. Runs a grid of one thread.
+    /// Throws what `run` and `make_buffer` throw.
+    template <class Monoid, detail::if_monoid<Monoid> = 0>
+    reducer<Monoid> make_reducer() {
+        reducer<Monoid> result(Engine::memory(), static_cast<const Engine*>(this)->reducer_slots());
+        run(detail::own_reducer{}, shape(1, 1), result.header());
+        return result;
+    }
+    /// Of another type: a sentence of the compiler.
+    template <class Monoid, detail::if_no_monoid<Monoid> = 0>
+    void make_reducer() {
+        static_assert(detail::is_monoid<Monoid>,
+                      "dynpar: a reducer is of a type with value_type, which is trivially copyable and aligned to 16 "
+                      "bytes at most, identity() and combine(a, b), such as dynpar::sum<long>");
     }
 
 protected:

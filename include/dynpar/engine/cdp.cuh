@@ -20,6 +20,7 @@
 #include "../detail/value_calls.hpp"
 #include "../engine_options.hpp"
 #include "../launch.cuh"
+#include "../reducer.hpp"
 #include "../report.hpp"
 #include "basic_engine.hpp"
 
@@ -397,6 +398,23 @@ public:
 #endif
     }
 
+    /// For reducers: blocks of several grids run at once, and a slot is that of a lane of their multiprocessor.
+    static constexpr detail::slot_use use_of_slots = detail::slot_use::shared;
+    /// For reducers: which engine's this is, and where this thread adds.
+    DYNPAR_FUNCTION detail::reducer_place place_in_reducer() const {
+#if DYNPAR_ON_DEVICE
+        return {grid_.run, detail::multiprocessor() * warp_threads + thread_rank() % warp_threads};
+#else
+        return {nullptr, 0};
+#endif
+    }
+    /// For reducers: reports one of another engine.
+    DYNPAR_FUNCTION void refuse_reducer() const {
+#if DYNPAR_ON_DEVICE
+        fail(operation::reduce, status::not_supported);
+#endif
+    }
+
     basic_cdp_block(const basic_cdp_block&) = delete;
     basic_cdp_block& operator=(const basic_cdp_block&) = delete;
 
@@ -743,6 +761,8 @@ public:
     unsigned moldable_threads(at_most most) const {
         return options_.moldable_threads == 0 ? most.threads : std::min(most.threads, options_.moldable_threads);
     }
+    /// How many slots a reducer of this engine has.
+    unsigned reducer_slots() const { return host_->reducer_slots(); }
     /// As given.
     const cdp_options& options() const { return options_; }
     /// What became of each limit that was given.

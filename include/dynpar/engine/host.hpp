@@ -18,6 +18,7 @@
 #include "../detail/launch_check.hpp"
 #include "../detail/value_calls.hpp"
 #include "../engine_options.hpp"
+#include "../reducer.hpp"
 #include "../report.hpp"
 #include "basic_engine.hpp"
 
@@ -220,6 +221,23 @@ public:
 #endif
     }
 
+    /// For reducers: one thread runs at a time.
+    static constexpr detail::slot_use use_of_slots = detail::slot_use::exclusive;
+    /// For reducers: which engine's this is, and where this thread adds.
+    DYNPAR_FUNCTION detail::reducer_place place_in_reducer() const {
+#if DYNPAR_ON_HOST
+        return {state_->scheduler, 0};
+#else
+        return {nullptr, 0};
+#endif
+    }
+    /// For reducers: reports one of another engine.
+    DYNPAR_FUNCTION void refuse_reducer() const {
+#if DYNPAR_ON_HOST
+        state_->scheduler->refuse_reducer(*state_);
+#endif
+    }
+
     /// For collectives.hpp: the values of this thread's warp, each of `bytes`; valid until the thread's next call.
     DYNPAR_FUNCTION const void* gather(unsigned warp, unsigned threads, const void* value, std::size_t bytes) {
 #if DYNPAR_ON_HOST
@@ -393,6 +411,8 @@ public:
     std::string device() const { return "CPU"; }
     /// The threads that a moldable block gets, of at most as many as `most` says.
     unsigned moldable_threads(at_most most) const { return scheduler_->moldable_threads(most.threads); }
+    /// How many slots a reducer of this engine has.
+    unsigned reducer_slots() const { return 1; }
     /// As given.
     const host_options& options() const { return options_; }
 

@@ -25,6 +25,7 @@ struct missing_engine : basic_engine<missing_engine> {
     report try_run(const Kernel&, const shape&, const Args&...);
     static const memory_space& memory();
     unsigned moldable_threads(at_most) const;
+    unsigned reducer_slots() const;
 };
 
 }  // namespace detail

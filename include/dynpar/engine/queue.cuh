@@ -121,6 +121,8 @@ public:
     std::string device() const { return host_->device(); }
     /// The threads that a moldable block gets, of at most as many as `most` says.
     unsigned moldable_threads(at_most most) const { return std::min(most.threads, options().moldable_threads); }
+    /// How many slots a reducer of this engine has: one for each thread that a run may have.
+    unsigned reducer_slots() const { return host_->launcher().most_warps() * warp_threads; }
     /// As given, with what was not given filled in.
     const queue_options& options() const { return host_->options(); }
     /// What became of each limit that was given or that the engine needs: the stack of a thread, for one.

@@ -41,6 +41,7 @@
 #include <type_traits>
 
 #include "../../../block.hpp"
+#include "../../../reducer.hpp"
 #include "../../launch_check.hpp"
 #include "../../value_calls.hpp"
 #include "launch.cuh"
@@ -247,6 +248,24 @@ public:
         return load_relaxed(engine().failures->failed_calls) != 0;
 #else
         return false;
+#endif
+    }
+
+    /// For reducers: a hardware thread runs one block at a time, and what runs on top of a wait() runs between two
+    /// statements of the one that waits.
+    static constexpr slot_use use_of_slots = slot_use::exclusive;
+    /// For reducers: which engine's this is, and where this thread adds.
+    DYNPAR_FUNCTION reducer_place place_in_reducer() const {
+#if DYNPAR_ON_DEVICE
+        return {engine().control, worker_rank() * warp_size + lane_rank()};
+#else
+        return {nullptr, 0};
+#endif
+    }
+    /// For reducers: reports one of another engine.
+    DYNPAR_FUNCTION void refuse_reducer() const {
+#if DYNPAR_ON_DEVICE
+        fail(operation::reduce, status::not_supported);
 #endif
     }
 
