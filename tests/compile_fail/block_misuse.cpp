@@ -11,9 +11,16 @@ struct add_up {
     DYNPAR_FUNCTION large operator()(const large& a, const large&) const { return a; }
 };
 
+struct append_text {
+    using value_type = std::string;
+    static std::string identity() { return {}; }
+    static std::string combine(const std::string& a, const std::string& b) { return a + b; }
+};
+
 struct misuse {
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, unsigned* count) const {
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* count,
+                                    dynpar::reducer_view<dynpar::sum<long>> all_threads) const {
         const auto all = dynpar::this_block(block, block.template shared<std::byte>(dynpar::collective_bytes));
 #if MISTAKE == 1
         block.template shared<std::string>(1);
@@ -29,6 +36,7 @@ struct misuse {
 #elif MISTAKE == 5
         dynpar::atomic_append(reinterpret_cast<float*>(count));
 #endif
+        all_threads.add(block, 1);
         dynpar::reduce(dynpar::this_warp(block), large{}, add_up{});
         if (dynpar::any(all, true)) dynpar::atomic_add(count, 1u);
     }
@@ -37,5 +45,13 @@ struct misuse {
 int main() {
     dynpar::host_engine engine;
     auto count = engine.make_buffer({0u});
-    engine.run(misuse{}, dynpar::shape(1, 8, dynpar::collective_bytes), count.data());
+    auto all_threads = engine.make_reducer<dynpar::sum<long>>();
+#if MISTAKE == 6
+    engine.run(misuse{}, dynpar::shape(1, 8, dynpar::collective_bytes), count.data(), all_threads);
+#elif MISTAKE == 7
+    engine.make_reducer<long>();
+#elif MISTAKE == 8
+    engine.make_reducer<append_text>();
+#endif
+    engine.run(misuse{}, dynpar::shape(1, 8, dynpar::collective_bytes), count.data(), all_threads.view());
 }
