@@ -284,6 +284,16 @@ void command_line::add_flag(const std::string& name, bool& variable, const std::
     state_->flags.push_back(name);
 }
 
+void command_line::add_file(const std::string& name, std::optional<std::string>& variable, const std::string& meaning,
+                            const std::string& not_given) {
+    const auto read = [&variable, name](const CLI::results_t& texts) {
+        if (texts.front().empty()) throw input_error(name + ": the name is empty; give a file");
+        variable = texts.front();
+        return true;
+    };
+    state_->app.add_option(name, read, wrapped(meaning + " (not given: " + not_given + ")"))->type_name("FILE");
+}
+
 std::optional<int> command_line::parse(int argc, const char* const* argv) {
     state& my = *state_;
     for (int i = 0; i < argc; ++i) my.command += (i == 0 ? "" : " ") + quoted(argv[i]);

@@ -68,6 +68,9 @@ public:
     void add_choice(const std::string& name, std::string& variable, const std::vector<std::string>& choices,
                     const std::string& meaning);
     void add_flag(const std::string& name, bool& variable, const std::string& meaning);
+    /// The name of a file, which is not opened here. `not_given` as above.
+    void add_file(const std::string& name, std::optional<std::string>& variable, const std::string& meaning,
+                  const std::string& not_given);
 
     /// Reads the command line and the configuration, and sets the log's level. The sample ends with the status that
     /// this returns, if any: after --help, --version and --print-config, or after one line on standard error about bad

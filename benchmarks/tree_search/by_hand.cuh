@@ -21,9 +21,12 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <type_traits>
+#include <vector>
 
 #include <dynpar/buffer.hpp>
 #include <dynpar/cuda_error.hpp>
@@ -38,7 +41,8 @@ namespace by_hand {
 /// What is counted. Every thread has its own, and adds it to the total at the end.
 struct tally {
     unsigned long long nodes;
-    unsigned long long found;  ///< solutions, for instance
+    unsigned long long found;   ///< solutions, for instance
+    unsigned long long hashes;  ///< of what was found, their sum
     double sum;
 };
 
@@ -99,11 +103,13 @@ __device__ inline void add_to_total(control& c, tally mine) {
     for (int distance = 16; distance != 0; distance /= 2) {
         mine.nodes += __shfl_xor_sync(all_lanes, mine.nodes, distance);
         mine.found += __shfl_xor_sync(all_lanes, mine.found, distance);
+        mine.hashes += __shfl_xor_sync(all_lanes, mine.hashes, distance);
         mine.sum += __shfl_xor_sync(all_lanes, mine.sum, distance);
     }
     if (threadIdx.x % warp_size != 0) return;
     atomicAdd(&c.total.nodes, mine.nodes);
     if (mine.found != 0) atomicAdd(&c.total.found, mine.found);
+    if (mine.hashes != 0) atomicAdd(&c.total.hashes, mine.hashes);
     if (mine.sum != 0) atomicAdd(&c.total.sum, mine.sum);
 }
 
@@ -273,8 +279,8 @@ __global__ void __launch_bounds__(block_threads)
 
     tally mine{};
     unsigned split = 0;
-    unsigned top = warp == 0 ? detail::read(c->nodes_of_level[0]) : 0;  // the first nodes are there already
-    unsigned drawn = warp * 2654435761u + 1;                            // by xorshift, not 0
+    unsigned top = warp < detail::read(c->nodes_of_level[0]) ? 1 : 0;  // the first nodes lie there already
+    unsigned drawn = warp * 2654435761u + 1;                           // by xorshift, not 0
     unsigned rounds = 0;
     while (true) {
         if (top == split) {  // take back of what lies open
@@ -432,13 +438,19 @@ public:
           locks_(space(), w == way::levels ? 0 : warps()),
           control_(space(), 1) {}
 
-    /// Before each run.
-    void prepare(const node& first, double seconds) {
+    /// Before each run. `first`: where the search begins, visited already; at most one for each warp.
+    void prepare(const std::vector<node>& first, double seconds) {
+        if (first.size() > std::min(warps(), std::size_t{level_}))
+            throw std::length_error("a search by hand begins with one node for each warp at most");
         control c{};
-        c.nodes_of_level[0] = 1;
+        c.nodes_of_level[0] = static_cast<unsigned>(first.size());
         c.nanoseconds = static_cast<unsigned long long>(seconds * 1e9);
         control_.copy_from(&c);
-        dynpar::check(cudaMemcpy(nodes_.data(), &first, sizeof first, cudaMemcpyHostToDevice), "preparing a search");
+        const std::size_t apart = way_ == way::levels ? 1 : stack_size;
+        for (std::size_t i = 0; i < first.size(); ++i) {
+            dynpar::check(cudaMemcpy(nodes_.data() + i * apart, &first[i], sizeof(node), cudaMemcpyHostToDevice),
+                          "preparing a search");
+        }
         if (way_ == way::levels) return;
         dynpar::check(cudaMemset(parts_.data(), 0, parts_.size() * sizeof(open_part)), "preparing a search");
         dynpar::check(cudaMemset(locks_.data(), 0, locks_.size() * sizeof(unsigned)), "preparing a search");

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <dynpar/engine/queue.cuh>
 
@@ -60,10 +61,11 @@ void measure_queue(table& t, dynpar::queue_engine& engine, const char* work, con
     t.measure(c);
 }
 
-/// Both searches by hand, with as many blocks as the GPU holds.
+/// Both searches by hand, with as many blocks as the GPU holds. `first`: where they begin. `visited`: nodes that the
+/// host has visited before.
 template <class Search>
 void measure_by_hand(table& t, const options& o, const char* work, const Search& search,
-                     const typename Search::node& root, unsigned most_nodes,
+                     const std::vector<typename Search::node>& first, unsigned most_nodes, std::uint64_t visited,
                      std::function<bool(const by_hand::tally&)> is_right) {
     using by_hand::way;
     using searcher = by_hand::searcher<Search>;
@@ -85,12 +87,12 @@ void measure_by_hand(table& t, const options& o, const char* work, const Search&
                       "asking how many blocks fit");
         searcher s(how, static_cast<unsigned>(processors * blocks_of_one), most_nodes);
         by_hand::control result{};
-        c.prepare = [&] { s.prepare(root, o.seconds); };
+        c.prepare = [&] { s.prepare(first, o.seconds); };
         c.start = [&] {
             s.start(search, t.stream());
             return [&] {
                 result = s.result();
-                return run_facts{result.total.nodes + 1, 0, {}};  // and the root
+                return run_facts{result.total.nodes + visited, 0, {}};
             };
         };
         c.is_right = [&](const run_facts&) {

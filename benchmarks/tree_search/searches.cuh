@@ -1,6 +1,7 @@
 // What the searches by hand search: the samples' trees.
 #pragma once
 
+#include "../../samples/sudoku/board.hpp"
 #include "../../samples/uts/kernels.hpp"
 #include "by_hand.cuh"
 
@@ -25,6 +26,32 @@ struct uts_search {
     }
     /// The root is visited by the host.
     node root() const { return make(uts::root_state(of), 0); }
+};
+
+/// A Sudoku board with an empty cell, and what may be there: 48 bytes.
+struct sudoku_search {
+    struct node {
+        sudoku::board before;
+        std::uint16_t cell;
+        std::uint16_t digits;
+    };
+
+    DYNPAR_FUNCTION static unsigned children(const node& n) { return sudoku::count_bits(n.digits); }
+    DYNPAR_FUNCTION static node make(const sudoku::board& b) {
+        const sudoku::choice next = sudoku::next_choice(b);
+        return {b, static_cast<std::uint16_t>(next.cell), static_cast<std::uint16_t>(next.digits)};
+    }
+    DYNPAR_FUNCTION bool visit(const node& parent, unsigned index, node& child, tally& mine) const {
+        sudoku::board b = parent.before;
+        sudoku::put(b, parent.cell, sudoku::digit_of(parent.digits, index));
+        child = make(b);
+        ++mine.nodes;
+        if (child.cell == sudoku::cells) {
+            ++mine.found;
+            mine.hashes += sudoku::hash(b);
+        }
+        return child.digits != 0;
+    }
 };
 
 }  // namespace by_hand

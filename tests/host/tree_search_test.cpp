@@ -1,11 +1,49 @@
 // What the samples that search trees do beside launching: right on the CPU, whatever the engine.
+#include <algorithm>
 #include <cstdint>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "../../samples/sudoku/kernels.hpp"
+#include "../../samples/sudoku/puzzles.hpp"
 #include "../../samples/uts/kernels.hpp"
+
+namespace {
+
+// All solutions, cell by cell, without a thought.
+unsigned count_solutions(std::string& text, std::size_t from = 0) {
+    while (from < text.size() && text[from] != '.') ++from;
+    if (from == text.size()) return 1;
+    unsigned solutions = 0;
+    for (char digit = '1'; digit <= '9'; ++digit) {
+        bool fits = true;
+        for (std::size_t i = 0; i < text.size() && fits; ++i) {
+            const bool meets =
+                i / 9 == from / 9 || i % 9 == from % 9 || (i / 27 == from / 27 && i % 9 / 3 == from % 9 / 3);
+            fits = !meets || text[i] != digit;
+        }
+        if (!fits) continue;
+        text[from] = digit;
+        solutions += count_solutions(text, from + 1);
+        text[from] = '.';
+    }
+    return solutions;
+}
+
+std::string refusal(const std::string& text) {
+    std::istringstream in(text);
+    try {
+        sudoku::read_puzzles(in, "puzzles.txt");
+    } catch (const sudoku::puzzle_error& e) {
+        return e.what();
+    }
+    return {};
+}
+
+}  // namespace
 
 TEST_CASE("states of an unbalanced tree are SHA-1 digests") {
     // By another program: 20 bytes, of which the last four are the number 19; and those 20 with the number 7.
@@ -32,4 +70,62 @@ TEST_CASE("a tree without inner nodes is its root, and the CPU stops counting wh
     CHECK(uts::count_on_cpu(uts::binomial_tree(1, 8, 0, 1)).nodes == 2);
     CHECK(uts::count_on_cpu(uts::geometric_tree(4, 0, 1)).nodes == 1);
     CHECK(uts::count_on_cpu(uts::geometric_tree(50, 1000, 1), 1000).nodes == 1001);
+}
+
+TEST_CASE("puzzles that are made have so many digits, differ, and have the solutions that a plain search finds") {
+    for (const unsigned clues : {81u, 40u, 30u}) {
+        const std::vector<sudoku::board> puzzles = sudoku::make_puzzles(5, clues, 1);
+        for (const sudoku::board& puzzle : puzzles) {
+            std::string text = sudoku::to_string(puzzle);
+            CHECK(text.size() == 81);
+            CHECK(text.size() - std::count(text.begin(), text.end(), '.') == clues);
+            const sudoku::findings found = sudoku::search_on_cpu(puzzle);
+            CHECK(found.solutions >= 1);
+            CHECK(found.solutions == count_solutions(text));
+        }
+        CHECK(sudoku::to_string(puzzles[0]) != sudoku::to_string(puzzles[1]));
+        CHECK(sudoku::to_string(puzzles[0]) == sudoku::to_string(sudoku::make_puzzles(1, clues, 1)[0]));
+    }
+}
+
+TEST_CASE("a search of a puzzle chooses the cell with the fewest digits") {
+    sudoku::board b{};
+    for (unsigned digit = 1; digit <= 6; ++digit) sudoku::put(b, 9 + digit, digit);  // most of the second row
+    sudoku::put(b, 0, 7);
+    sudoku::choice next = sudoku::next_choice(b);
+    CHECK(next.cell == 9);  // in the box of that 7, and before the others
+    CHECK(next.digits == (1u << 7 | 1u << 8));
+    CHECK(sudoku::digit_of(next.digits, 0) == 8);
+    CHECK(sudoku::digit_of(next.digits, 1) == 9);
+    sudoku::put(b, 1, 8);
+    sudoku::put(b, 2, 9);  // which leaves none
+    next = sudoku::next_choice(b);
+    CHECK(next.cell == 9);
+    CHECK(next.digits == 0);
+    CHECK(sudoku::next_choice(sudoku::make_puzzles(1, 81, 1)[0]).cell == sudoku::cells);
+}
+
+TEST_CASE("puzzles are read as they are written, and what is wrong in a file is named with its line") {
+    const std::string puzzle = sudoku::to_string(sudoku::make_puzzles(1, 30, 3)[0]);
+    std::istringstream good("# two\n" + puzzle + "\r\n\n" + puzzle);
+    const std::vector<sudoku::board> read = sudoku::read_puzzles(good, "good");
+    REQUIRE(read.size() == 2);
+    CHECK(sudoku::to_string(read[0]) == puzzle);
+    CHECK(sudoku::to_string(read[1]) == puzzle);
+    CHECK(refusal("") == "puzzles.txt: has no puzzle; give one a line, of 81 cells");
+    CHECK(refusal(puzzle + "\n" + puzzle.substr(1)) ==
+          "puzzles.txt:2: has 80 cells; give 81, row by row, . for an empty one");
+    CHECK(refusal(puzzle + ".") == "puzzles.txt:1: has 82 cells; give 81, row by row, . for an empty one");
+    CHECK(refusal("#\n" + std::string(10, '.') + "x") ==
+          "puzzles.txt:2: row 2, column 2 is neither a digit nor . for an empty cell");
+    const auto twice = [](std::size_t a, std::size_t b) {
+        std::string text(81, '.');
+        text[a] = text[b] = '5';
+        return refusal(text);
+    };
+    CHECK(twice(0, 8) == "puzzles.txt:1: the digit 5 is at row 1, column 1 and again at row 1, column 9");
+    CHECK(twice(0, 72) == "puzzles.txt:1: the digit 5 is at row 1, column 1 and again at row 9, column 1");
+    CHECK(twice(60, 80) == "puzzles.txt:1: the digit 5 is at row 7, column 7 and again at row 9, column 9");
+    CHECK(twice(8, 9).empty());
+    CHECK(refusal(std::string(2000, '.')) == "puzzles.txt:1: the line is too long; give 81 cells");
 }

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "../../benchmarks/tree_search/searches.cuh"
+#include "../../samples/sudoku/kernels.hpp"
+#include "../../samples/sudoku/puzzles.hpp"
 #include "../../samples/uts/kernels.hpp"
 
 namespace {
@@ -55,7 +57,7 @@ TEST_CASE("searches by hand, by levels and by stacks, count what the CPU counts"
             for (const unsigned blocks : {1u, 2u}) {
                 by_hand::searcher<by_hand::uts_search> searcher(way, blocks, 1u << 14);
                 for (int run = 0; run < 2; ++run) {
-                    searcher.prepare(search.root(), 1000);
+                    searcher.prepare({search.root()}, 1000);
                     searcher.start(search, nullptr);
                     dynpar::check(cudaDeviceSynchronize(), "searching");
                     const by_hand::control result = searcher.result();
@@ -73,16 +75,57 @@ TEST_CASE("searches by hand that have too little memory or time say so and end")
     const tree t = geometric_tree(4, 8, 19);
     const by_hand::uts_search search{t};
     by_hand::searcher<by_hand::uts_search> few(by_hand::way::levels, 1, 50);
-    few.prepare(search.root(), 1000);
+    few.prepare({search.root()}, 1000);
     few.start(search, nullptr);
     dynpar::check(cudaDeviceSynchronize(), "searching");
     CHECK(few.result().out_of_memory == 1);
     for (const by_hand::way way : {by_hand::way::levels, by_hand::way::stacks}) {
         by_hand::searcher<by_hand::uts_search> hurried(way, 1, 1u << 14);
-        hurried.prepare(search.root(), 0);
+        hurried.prepare({search.root()}, 0);
         hurried.start(search, nullptr);
         dynpar::check(cudaDeviceSynchronize(), "searching");
         CHECK(hurried.result().out_of_time == 1);
         CHECK(hurried.result().total.nodes + 1 < count_on_cpu(t).nodes);
+    }
+}
+
+TEST_CASE("every form of the search of Sudoku puzzles finds what the CPU finds, and so do searches by hand") {
+    using namespace sudoku;
+    const std::vector<board> puzzles = make_puzzles(4, 30, 3);
+    findings expected{};
+    std::vector<by_hand::sudoku_search::node> roots;
+    for (const board& puzzle : puzzles) {
+        const findings found = search_on_cpu(puzzle);
+        expected.boards += found.boards;
+        expected.solutions += found.solutions;
+        expected.hashes += found.hashes;
+        roots.push_back(by_hand::sudoku_search::make(puzzle));
+    }
+    dynpar::queue_engine engine = small_engine();
+    const dynpar::buffer<board> there = engine.make_buffer<board>(puzzles);
+    for (const form how : {form::child, form::scratch, form::blocks}) {
+        dynpar::buffer<findings> parts = engine.make_buffer<findings>(counters);
+        parts.fill({});
+        engine.run(begin{parts.data(), there.data(), how}, dynpar::shape(static_cast<unsigned>(puzzles.size()), 1));
+        findings found{};
+        for (const findings& part : parts.to_vector()) {
+            found.boards += part.boards;
+            found.solutions += part.solutions;
+            found.hashes += part.hashes;
+        }
+        CHECK(found.boards == expected.boards);
+        CHECK(found.solutions == expected.solutions);
+        CHECK(found.hashes == expected.hashes);
+    }
+    for (const by_hand::way way : {by_hand::way::levels, by_hand::way::stacks}) {
+        by_hand::searcher<by_hand::sudoku_search> searcher(way, 2, 1u << 14);
+        searcher.prepare(roots, 1000);
+        searcher.start({}, nullptr);
+        dynpar::check(cudaDeviceSynchronize(), "searching");
+        const by_hand::control result = searcher.result();
+        CHECK(result.total.nodes + puzzles.size() == expected.boards);
+        CHECK(result.total.found == expected.solutions);
+        CHECK(result.total.hashes == expected.hashes);
+        CHECK(result.out_of_memory == 0);
     }
 }
