@@ -1,6 +1,7 @@
 // What the searches by hand search: the samples' trees.
 #pragma once
 
+#include "../../samples/integrate/cubature.hpp"
 #include "../../samples/sudoku/board.hpp"
 #include "../../samples/uts/kernels.hpp"
 #include "by_hand.cuh"
@@ -52,6 +53,31 @@ struct sudoku_search {
         }
         return child.digits != 0;
     }
+};
+
+/// A cell that must be halved: 20 bytes. Sums are added in a register of each thread.
+template <unsigned D>
+struct integral_search {
+    struct node {
+        integrate::cell whole;
+        unsigned axis;
+    };
+    integrate::problem of;
+
+    DYNPAR_FUNCTION static unsigned children(const node&) { return 2; }
+    DYNPAR_FUNCTION bool visit(const node& parent, unsigned index, node& child, tally& mine) const {
+        child.whole = integrate::half_of(parent.whole, parent.axis, index);
+        const integrate::estimate e = integrate::apply_rule<D>(of, child.whole);
+        child.axis = e.axis;
+        ++mine.nodes;
+        if (e.is_accepted) {
+            ++mine.found;
+            mine.sum += e.value;
+        }
+        return !e.is_accepted;
+    }
+    /// The whole is visited by the host: it is always halved.
+    node root() const { return {integrate::cell{}, integrate::apply_rule<D>(of, integrate::cell{}).axis}; }
 };
 
 }  // namespace by_hand

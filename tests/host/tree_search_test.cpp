@@ -1,5 +1,6 @@
 // What the samples that search trees do beside launching: right on the CPU, whatever the engine.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <sstream>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../../samples/integrate/kernels.hpp"
 #include "../../samples/sudoku/kernels.hpp"
 #include "../../samples/sudoku/puzzles.hpp"
 #include "../../samples/uts/kernels.hpp"
@@ -128,4 +130,56 @@ TEST_CASE("puzzles are read as they are written, and what is wrong in a file is 
     CHECK(twice(60, 80) == "puzzles.txt:1: the digit 5 is at row 7, column 7 and again at row 9, column 9");
     CHECK(twice(8, 9).empty());
     CHECK(refusal(std::string(2000, '.')) == "puzzles.txt:1: the line is too long; give 81 cells");
+}
+
+namespace {
+
+// Over the same cell by Simpson's rule with many points, along each axis.
+double plain_factor(const integrate::problem& p, double low, double high) {
+    constexpr int steps = 2000;
+    const double width = (high - low) / steps;
+    double sum = 0;
+    for (int i = 0; i <= steps; ++i)
+        sum += (i == 0 || i == steps ? 1 : i % 2 == 1 ? 4 : 2) * integrate::factor_at(p, low + i * width);
+    return sum * width / 3;
+}
+
+template <unsigned D>
+void check_rule(integrate::function kind) {
+    integrate::problem p = integrate::make_problem<D>(kind, 2, 1e-6);
+    integrate::cell c{};
+    for (unsigned axis = 0; axis < D; ++axis)  // a cell that is as small as the least, and not a cube
+        for (unsigned i = 0; i < integrate::coarsest<D> + axis; ++i) c = integrate::half_of(c, axis, (i + axis) % 2);
+    double expected = 1;
+    for (unsigned axis = 0; axis < D; ++axis) {
+        const double side = 1.0 / (1u << integrate::times_halved(c, axis));
+        expected *= plain_factor(p, c.place[axis] * side, (c.place[axis] + 1) * side);
+    }
+    const integrate::estimate e = integrate::apply_rule<D>(p, c);
+    CHECK(std::fabs(e.value - expected) < 1e-8 * expected);
+    CHECK(e.is_accepted);
+    p.tolerance = 1e-20;
+    CHECK(!integrate::apply_rule<D>(p, c).is_accepted);
+}
+
+}  // namespace
+
+TEST_CASE("the rule of the adaptive integration is right on a cell, and says where it is not good enough") {
+    for (const auto kind : {integrate::function::peak, integrate::function::bell, integrate::function::wave}) {
+        check_rule<1>(kind);
+        check_rule<3>(kind);
+        for (const unsigned sharpness : {1u, 7u}) {
+            const integrate::problem p = integrate::make_problem<1>(kind, sharpness, 1);
+            CHECK(integrate::known_factor(p) == doctest::Approx(plain_factor(p, 0, 1)).epsilon(1e-10));
+        }
+    }
+}
+
+TEST_CASE("adaptive integration reaches the tolerance, and no peak is too sharp for it that it accepts") {
+    for (const auto kind : {integrate::function::peak, integrate::function::bell, integrate::function::wave}) {
+        const integrate::problem line = integrate::make_problem<1>(kind, integrate::sharpest<1>, 1e-10);
+        CHECK(std::fabs(integrate::integrate_on_cpu<1>(line).sum / integrate::known_integral(line, 1) - 1) < 1e-10);
+        const integrate::problem cube = integrate::make_problem<3>(kind, integrate::sharpest<3>, 1e-3);
+        CHECK(std::fabs(integrate::integrate_on_cpu<3>(cube).sum / integrate::known_integral(cube, 3) - 1) < 1e-3);
+    }
 }

@@ -1,9 +1,12 @@
 // Kernels of samples that search trees: in all their forms, on the queue engine.
 #include <dynpar/dynpar.hpp>
 
+#include <cmath>
+
 #include <doctest/doctest.h>
 
 #include "../../benchmarks/tree_search/searches.cuh"
+#include "../../samples/integrate/kernels.hpp"
 #include "../../samples/sudoku/kernels.hpp"
 #include "../../samples/sudoku/puzzles.hpp"
 #include "../../samples/uts/kernels.hpp"
@@ -127,5 +130,45 @@ TEST_CASE("every form of the search of Sudoku puzzles finds what the CPU finds, 
         CHECK(result.total.found == expected.solutions);
         CHECK(result.total.hashes == expected.hashes);
         CHECK(result.out_of_memory == 0);
+    }
+}
+
+TEST_CASE("integrals are the CPU's, bit by bit where they are joined, and so are they by hand") {
+    using namespace integrate;
+    const dynpar::shape one(1, 1);
+    dynpar::queue_engine engine = small_engine();
+    problem p = make_problem<3>(function::bell, 5, 1e-4);
+    const findings expected = integrate_on_cpu<3>(p);
+    REQUIRE(expected.cells > 1000);
+    dynpar::buffer<double> sums = engine.make_buffer<double>(counters);
+    dynpar::buffer<unsigned long long> accepted = engine.make_buffer<unsigned long long>(counters);
+    sums.fill(0);
+    accepted.fill(0);
+    p.sums = sums.data();
+    p.accepted = accepted.data();
+    const dynpar::buffer<problem> there = engine.make_buffer<problem>({p});
+    const problem* of = there.data();
+    CHECK(engine.run(integrate_then<3>{of}, one, cell{}, sums.data()).grids == grids_of(expected.cells));
+    CHECK(sums.value() == expected.sum);
+
+    sums.fill(0);
+    CHECK(engine.run(integrate_add<3>{of}, one, cell{}).grids == expected.cells);
+    double sum = 0;
+    for (const double part : sums.to_vector()) sum += part;
+    CHECK(std::fabs(sum - expected.sum) < 1e-13 * expected.sum);
+    unsigned long long leaves = 0;
+    for (const unsigned long long part : accepted.to_vector()) leaves += part;
+    CHECK(2 * leaves - 1 == expected.cells);
+
+    for (const by_hand::way way : {by_hand::way::levels, by_hand::way::stacks}) {
+        const by_hand::integral_search<3> search{p};
+        by_hand::searcher<by_hand::integral_search<3>> searcher(way, 2, 1u << 14);
+        searcher.prepare({search.root()}, 1000);
+        searcher.start(search, nullptr);
+        dynpar::check(cudaDeviceSynchronize(), "searching");
+        const by_hand::control result = searcher.result();
+        CHECK(result.total.nodes + 1 == expected.cells);
+        CHECK(2 * result.total.found - 1 == expected.cells);
+        CHECK(std::fabs(result.total.sum - expected.sum) < 1e-13 * expected.sum);
     }
 }
