@@ -35,10 +35,10 @@ inline std::unique_ptr<dynpar::queue_engine> make_engine(const options& o, unsig
 }
 
 /// A run of the queue engine that failed is a wrong one, and what it says goes to standard error. `nodes`: after the
-/// run, how many there were.
+/// run, how many there were, by its report.
 template <class Kernel, class... Args>
 void measure_queue(table& t, dynpar::queue_engine& engine, const char* work, const char* form,
-                   std::function<void()> prepare, std::function<std::uint64_t()> nodes,
+                   std::function<void()> prepare, std::function<std::uint64_t(const dynpar::report&)> nodes,
                    std::function<bool(const run_facts&)> is_right, Kernel kernel, const dynpar::shape& s,
                    Args... args) {
     bool has_failed = false;
@@ -54,7 +54,7 @@ void measure_queue(table& t, dynpar::queue_engine& engine, const char* work, con
             if (r.failed_calls != 0 && !has_failed)
                 std::fprintf(stderr, "tree_search: %s, %s: %s\n", work, form, dynpar::describe_failures(r).c_str());
             has_failed = r.failed_calls != 0;
-            return run_facts{nodes(), r.lost_launches, r.needed.live_bytes};
+            return run_facts{nodes(r), r.lost_launches, r.needed.live_bytes};
         };
     };
     c.is_right = [&](const run_facts& f) { return !has_failed && is_right(f); };

@@ -17,26 +17,20 @@ void measure_forms(table& t, const options& o, const char* work, const uts::know
     tree of = known.of;
     of.counts = counts.data();
     const dynpar::buffer<tree> there = engine->make_buffer<tree>({of});
-    const tree* const at = there.data();
-    const dynpar::buffer<family> root = engine->make_buffer<family>({{at, root_state(of), 0}});
-    const family* const root_at = root.data();
-
     std::uint64_t found = 0;
     const auto forget = [&] { fill(counts, 0); };
-    const auto nodes = [&] {
+    const auto nodes = [&](const dynpar::report&) {
         found = 0;
         for (const number part : counts.to_vector()) found += part;
         return found;
     };
     const auto is_right = [&](const run_facts&) { return found == known.nodes; };
-    const dynpar::shape one(1, 1);
     const std::string wide = block_threads == 0 ? "" : ", " + std::string(queue_benchmark::more_warps);
-    measure_queue(t, *engine, work, ("child each" + wide).c_str(), forget, nodes, is_right, visit{at}, one,
-                  root_of(of));
-    measure_queue(t, *engine, work, ("scratch" + wide).c_str(), forget, nodes, is_right, visit_family{}, one, root_at,
-                  0u);
-    measure_queue(t, *engine, work, ("blocks" + wide).c_str(), forget, nodes, is_right, visit_blocks{at}, one,
-                  root_of(of));
+    for (const auto& [name, how] : {std::pair("child each", form::child), std::pair("scratch", form::scratch),
+                                    std::pair("blocks", form::blocks)}) {
+        measure_queue(t, *engine, work, (name + wide).c_str(), forget, nodes, is_right, begin{there.data(), how},
+                      dynpar::shape(1, 1), root_of(of));
+    }
 }
 
 }  // namespace
@@ -51,7 +45,7 @@ void measure_uts(table& t, const options& o) {
         measure_forms(t, o, names[i], known, 0);
         if (DYNPAR_QUEUE_MOST_THREADS >= 1024) measure_forms(t, o, names[i], known, 1024);
         const by_hand::uts_search search{known.of};
-        measure_by_hand(t, o, names[i], search, search.root(), 1u << 25,
+        measure_by_hand(t, o, names[i], search, {search.root()}, 1u << 25, 1,
                         [&](const by_hand::tally& found) { return found.nodes + 1 == known.nodes; });
         measure_cpu(t, names[i], is_small, [&] {
             const uts::number nodes = uts::count_on_cpu(known.of).nodes;

@@ -64,20 +64,18 @@ void run(Engine& engine, const wanted& w, bool joins, const options& o, const sa
     dynpar::buffer<problem> there = engine.template make_buffer<problem>({p});
     const problem* of = there.data();
 
-    const dynpar::shape one(1, 1);
-    const dynpar::report report = joins ? engine.run(integrate_then<D>{of}, one, cell{}, sums.data())
-                                        : engine.run(integrate_add<D>{of}, one, cell{});
+    const dynpar::report report = engine.run(begin<D>{of, joins}, dynpar::shape(1, 1), sums.data());
 
     double sum = 0;
     for (const double part : sums.to_vector()) sum += part;
     unsigned long long leaves = 0;
     for (const unsigned long long part : accepted.to_vector()) leaves += part;
-    const unsigned long long cells = joins ? cells_of(report.grids) : report.grids;
+    const unsigned long long cells = cells_of(report.grids, joins);
     const double error = std::fabs(sum - w.known) / w.known;
     std::string wrong;
     if (!(error <= std::pow(10.0, -static_cast<double>(o.digits))))
         wrong = "the integral is " + std::to_string(w.known);
-    if (joins ? grids_of(cells) != report.grids : 2 * leaves - 1 != cells)
+    if (grids_of(cells, joins) != report.grids || (!joins && 2 * leaves - 1 != cells))
         wrong = "the grids are not those of a tree whose inner nodes have two children";
     // A GPU rounds a little differently, and few cells lie so near to the tolerance that it matters.
     if (std::fabs(static_cast<double>(cells) - static_cast<double>(w.on_cpu.cells)) >

@@ -68,9 +68,32 @@ struct integrate_add {
     }
 };
 
-/// How many cells there were, by the grids of a run of `integrate_then`: a cell that was halved is two grids.
-inline unsigned long long cells_of(unsigned long long grids) { return (2 * grids + 1) / 3; }
-inline unsigned long long grids_of(unsigned long long cells) { return (3 * cells - 1) / 2; }
+/// Begins, in one form or the other: the device code of an engine is compiled for each kernel that the host runs.
+template <unsigned D>
+struct begin {
+    static constexpr const char* name = "begin";
+    const problem* of;
+    bool joins;
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, double* sum) const {
+        const dynpar::shape one(1, 1);
+        if (joins) {
+            block.launch(integrate_then<D>{of}, one, cell{}, sum);
+        } else {
+            block.launch(integrate_add<D>{of}, one, cell{});
+        }
+    }
+};
+
+/// How many cells there were, by the grids of a run, of which the first only begins. Where halves are joined, a cell
+/// that was halved is two grids.
+inline unsigned long long cells_of(unsigned long long grids, bool joins) {
+    return joins ? (2 * (grids - 1) + 1) / 3 : grids - 1;
+}
+inline unsigned long long grids_of(unsigned long long cells, bool joins) {
+    return 1 + (joins ? (3 * cells - 1) / 2 : cells);
+}
 
 // ---- On the CPU
 

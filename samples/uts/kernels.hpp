@@ -148,6 +148,31 @@ struct visit_family {
     }
 };
 
+enum class form : int { child, scratch, blocks };
+
+/// Begins the search. One kernel for all forms: the device code of an engine is compiled for each kernel that the host
+/// runs. Its grid is one more than there are nodes.
+struct begin {
+    static constexpr const char* name = "begin";
+    const tree* of;
+    form how;
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, child root) const {
+        const dynpar::shape one(1, 1);
+        if (how == form::child) {
+            block.launch(visit{of}, one, root);
+        } else if (how == form::blocks) {
+            block.launch(visit_blocks{of}, one, root);
+        } else {
+            family* mine = block.template scratch<family>(1);
+            if (mine == nullptr) return;  // no memory: the run's report says so
+            *mine = {of, root.parent, 0};
+            block.launch(visit_family{}, one, static_cast<const family*>(mine), 0u);
+        }
+    }
+};
+
 // ---- On the CPU
 
 struct tree_size {

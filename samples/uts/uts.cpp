@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <dynpar/dynpar.hpp>
@@ -23,17 +24,7 @@ struct wanted {
 };
 
 template <class Engine>
-dynpar::report search(Engine& engine, const std::string& form, uts::tree& t, const uts::tree* there) {
-    using namespace uts;
-    const dynpar::shape one(1, 1);
-    if (form == "child") return engine.run(visit{there}, one, root_of(t));
-    if (form == "blocks") return engine.run(visit_blocks{there}, one, root_of(t));
-    dynpar::buffer<family> root = engine.template make_buffer<family>({{there, root_state(t), 0}});
-    return engine.run(visit_family{}, one, static_cast<const family*>(root.data()), 0u);
-}
-
-template <class Engine>
-void run(Engine& engine, const wanted& w, const std::string& form, const samples::command_line& command) {
+void run(Engine& engine, const wanted& w, const char* name, uts::form form, const samples::command_line& command) {
     using namespace uts;
     dynpar::buffer<number> counts = engine.template make_buffer<number>(counters);
     counts.fill(0);
@@ -41,20 +32,19 @@ void run(Engine& engine, const wanted& w, const std::string& form, const samples
     t.counts = counts.data();
     dynpar::buffer<tree> there = engine.template make_buffer<tree>({t});
 
-    const dynpar::report report = search(engine, form, t, there.data());
+    const dynpar::report report = engine.run(begin{there.data(), form}, dynpar::shape(1, 1), root_of(t));
 
     number found = 0;
     for (const number part : counts.to_vector()) found += part;
-    const bool right = found == w.nodes && (form == "blocks" || report.grids == w.nodes);
+    const bool right = found == w.nodes && (form == uts::form::blocks || report.grids == w.nodes + 1);
     char line[200];
-    std::snprintf(line, sizeof line, "%-8s %s: %llu nodes in %llu grids: %s  %.3f ms", form.c_str(), w.name.c_str(),
-                  found, static_cast<unsigned long long>(report.grids), right ? "right" : "WRONG",
-                  engine.milliseconds());
+    std::snprintf(line, sizeof line, "%-8s %s: %llu nodes in %llu grids: %s  %.3f ms", name, w.name.c_str(), found,
+                  static_cast<unsigned long long>(report.grids), right ? "right" : "WRONG", engine.milliseconds());
     command.say(line);
     command.show_tree(report);
     if (!right)
-        throw samples::wrong_result(form + ": " + w.name + " has " + std::to_string(w.nodes) + " nodes, each a " +
-                                    (form == "blocks" ? "block" : "grid"));
+        throw samples::wrong_result(std::string(name) + ": " + w.name + " has " + std::to_string(w.nodes) +
+                                    " nodes, each a " + (form == uts::form::blocks ? "block" : "grid"));
 }
 
 struct options {
@@ -126,8 +116,10 @@ int main(int argc, char** argv) {
         return command.explain_exception();
     }
     return samples::with_engine(command, [&](auto& engine) {
-        for (const char* form : {"child", "scratch", "blocks"})
-            if (o.form == "all" || o.form == form) run(engine, *w, form, command);
+        using uts::form;
+        for (const auto& [name, how] :
+             {std::pair("child", form::child), std::pair("scratch", form::scratch), std::pair("blocks", form::blocks)})
+            if (o.form == "all" || o.form == name) run(engine, *w, name, how, command);
         return samples::success;
     });
 }

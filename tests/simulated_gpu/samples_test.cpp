@@ -30,22 +30,16 @@ TEST_CASE("every form of the unbalanced tree search counts what the CPU counts")
         REQUIRE(expected > 50);
         REQUIRE(expected < 1000);
         dynpar::queue_engine engine = small_engine();
-        for (const int form : {0, 1, 2}) {
+        for (const form how : {form::child, form::scratch, form::blocks}) {
             dynpar::buffer<number> counts = engine.make_buffer<number>(counters);
             counts.fill(0);
             t.counts = counts.data();
             const dynpar::buffer<tree> there = engine.make_buffer<tree>({t});
-            const tree* of = there.data();
-            const dynpar::buffer<family> root = engine.make_buffer<family>({{of, root_state(t), 0}});
-            const family* from = root.data();
-            const dynpar::shape one(1, 1);
-            const dynpar::report report = form == 0   ? engine.run(visit{of}, one, root_of(t))
-                                          : form == 1 ? engine.run(visit_blocks{of}, one, root_of(t))
-                                                      : engine.run(visit_family{}, one, from, 0u);
+            const dynpar::report report = engine.run(begin{there.data(), how}, dynpar::shape(1, 1), root_of(t));
             number found = 0;
             for (const number part : counts.to_vector()) found += part;
             CHECK(found == expected);
-            if (form != 1) CHECK(report.grids == expected);
+            if (how != form::blocks) CHECK(report.grids == expected + 1);
         }
     }
 }
@@ -148,11 +142,11 @@ TEST_CASE("integrals are the CPU's, bit by bit where they are joined, and so are
     p.accepted = accepted.data();
     const dynpar::buffer<problem> there = engine.make_buffer<problem>({p});
     const problem* of = there.data();
-    CHECK(engine.run(integrate_then<3>{of}, one, cell{}, sums.data()).grids == grids_of(expected.cells));
+    CHECK(engine.run(begin<3>{of, true}, one, sums.data()).grids == grids_of(expected.cells, true));
     CHECK(sums.value() == expected.sum);
 
     sums.fill(0);
-    CHECK(engine.run(integrate_add<3>{of}, one, cell{}).grids == expected.cells);
+    CHECK(engine.run(begin<3>{of, false}, one, sums.data()).grids == grids_of(expected.cells, false));
     double sum = 0;
     for (const double part : sums.to_vector()) sum += part;
     CHECK(std::fabs(sum - expected.sum) < 1e-13 * expected.sum);
