@@ -33,6 +33,8 @@ int benchmark(const options& o, const std::string& command) {
                 o.table.runs);
     queue_benchmark::table t(o.table, {std::begin(work::all), std::end(work::all)}, "nodes");
     measure_uts(t, o);
+    measure_sudoku(t, o);
+    measure_integrals(t, o);
     if (t.rows().empty()) throw std::invalid_argument("--only: no row has \"" + o.table.only + "\" in its name");
     if (!o.table.json.empty()) {
         nlohmann::ordered_json record = queue_benchmark::begin_record("tree_search", command);
@@ -54,7 +56,7 @@ int main(int argc, char** argv) {
     app.add_option("--json", o.table.json, "write the table there as well");
     app.add_option("--seconds", o.seconds, "a run that takes longer is given up (20)")
         ->check(CLI::Range(0.001, 3600.0));
-    app.add_flag("--quick", o.is_quick, "without the trees of 100 million nodes");
+    app.add_flag("--quick", o.is_quick, "without the largest trees, of up to 100 million nodes");
     std::string command;
     for (int i = 0; i < argc; ++i) command += (i == 0 ? "" : " ") + std::string(argv[i]);
     try {
