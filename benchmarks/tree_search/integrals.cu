@@ -1,4 +1,8 @@
 // Adaptive integration in three dimensions: the sample's two forms, by hand, on the CPU.
+//
+// The rule needs more registers than are left to a kernel where worker blocks have 1,024 threads.
+#define DYNPAR_QUEUE_MOST_THREADS 512
+
 #include <cmath>
 
 #include "../../samples/integrate/kernels.hpp"
@@ -37,15 +41,14 @@ bool is_right(const task& what, double sum, unsigned long long cells) {
            std::fabs(difference) <= 0.001 * static_cast<double>(what.cells);
 }
 
-void measure_forms(table& t, const options& o, const task& what, unsigned block_threads) {
-    const auto engine = make_engine(o, block_threads);
+void measure_forms(table& t, const options& o, const task& what) {
+    const auto engine = make_engine(o);
     const dynpar::buffer<double> sums = on_device<double>(counters);
     const dynpar::buffer<unsigned long long> accepted = on_device<unsigned long long>(counters);
     problem p = make_problem<dimensions>(what.kind, what.sharpness, tolerance);
     p.sums = sums.data();
     p.accepted = accepted.data();
     const dynpar::buffer<problem> there = engine->make_buffer<problem>({p});
-    const std::string wide = block_threads == 0 ? "" : ", " + std::string(queue_benchmark::more_warps);
     for (const auto& [name, joins] : {std::pair("then", true), std::pair("add", false)}) {
         const auto forget = [&] {
             fill(sums, 0);
@@ -59,7 +62,7 @@ void measure_forms(table& t, const options& o, const task& what, unsigned block_
             return is_right(what, sum, f.grids) && (joins || 2 * leaves - 1 == f.grids);
         };
         measure_queue(
-            t, *engine, what.name, (name + wide).c_str(), forget,
+            t, *engine, what.name, name, forget,
             [joins = joins](const dynpar::report& r) { return cells_of(r.grids, joins); }, is_this_right,
             begin<dimensions>{there.data(), joins}, dynpar::shape(1, 1), sums.data());
     }
@@ -70,14 +73,13 @@ void measure_forms(table& t, const options& o, const task& what, unsigned block_
 void measure_integrals(table& t, const options& o) {
     for (const task& what : tasks) {
         if ((o.is_quick && !what.is_quick) || !t.wants(what.name)) continue;
-        measure_forms(t, o, what, 0);
-        if (DYNPAR_QUEUE_MOST_THREADS >= 1024) measure_forms(t, o, what, 1024);
+        measure_forms(t, o, what);
         const problem p = make_problem<dimensions>(what.kind, what.sharpness, tolerance);
         const by_hand::integral_search<dimensions> search{p};
         measure_by_hand(t, o, what.name, search, {search.root()}, 1u << 25, 1, [&](const by_hand::tally& found) {
             return is_right(what, found.sum, found.nodes + 1) && 2 * found.found == found.nodes + 2;
         });
-        measure_cpu(t, what.name, what.is_quick, [&] {
+        measure_cpu(t, o, what.name, what.is_quick, [&] {
             const findings found = integrate_on_cpu<dimensions>(p);
             return is_right(what, found.sum, found.cells) ? found.cells : 0;
         });

@@ -106,12 +106,14 @@ void measure_by_hand(table& t, const options& o, const char* work, const Search&
     }
 }
 
-/// `search` returns how many nodes there were, 0 if anything is wrong. It takes long: one run, three of a small tree.
-inline void measure_cpu(table& t, const char* work, bool is_small, const std::function<std::uint64_t()>& search) {
+/// `search` returns how many nodes there were, 0 if anything is wrong. It takes long: one run, three of a small tree
+/// where there is time.
+inline void measure_cpu(table& t, const options& o, const char* work, bool is_small,
+                        const std::function<std::uint64_t()>& search) {
     contender c;
     c.work = work;
     c.engine = by::one_core;
-    c.most_runs = is_small ? 3 : 1;
+    c.most_runs = is_small && !o.is_quick ? 3 : 1;
     c.first_counts = true;
     std::uint64_t nodes = 0;
     c.start = [&] {

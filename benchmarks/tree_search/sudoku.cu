@@ -71,7 +71,7 @@ void measure_sudoku(table& t, const options& o) {
                         [&](const by_hand::tally& found) {
                             return are_same({found.nodes + roots.size(), found.found, found.hashes}, what.expected);
                         });
-        measure_cpu(t, what.name, false, [&] {
+        measure_cpu(t, o, what.name, false, [&] {
             findings found{};
             for (const board& puzzle : puzzles) add(found, search_on_cpu(puzzle));
             return are_same(found, what.expected) ? found.boards : 0;

@@ -47,7 +47,7 @@ void measure_uts(table& t, const options& o) {
         const by_hand::uts_search search{known.of};
         measure_by_hand(t, o, names[i], search, {search.root()}, 1u << 25, 1,
                         [&](const by_hand::tally& found) { return found.nodes + 1 == known.nodes; });
-        measure_cpu(t, names[i], is_small, [&] {
+        measure_cpu(t, o, names[i], is_small, [&] {
             const uts::number nodes = uts::count_on_cpu(known.of).nodes;
             return nodes == known.nodes ? nodes : 0;
         });
