@@ -21,7 +21,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -279,8 +278,9 @@ __global__ void __launch_bounds__(block_threads)
 
     tally mine{};
     unsigned split = 0;
-    unsigned top = warp < detail::read(c->nodes_of_level[0]) ? 1 : 0;  // the first nodes lie there already
-    unsigned drawn = warp * 2654435761u + 1;                           // by xorshift, not 0
+    const unsigned first = detail::read(c->nodes_of_level[0]);  // they lie in the stacks already, dealt out by turns
+    unsigned top = first / warps + (warp < first % warps ? 1 : 0);
+    unsigned drawn = warp * 2654435761u + 1;  // by xorshift, not 0
     unsigned rounds = 0;
     while (true) {
         if (top == split) {  // take back of what lies open
@@ -438,17 +438,17 @@ public:
           locks_(space(), w == way::levels ? 0 : warps()),
           control_(space(), 1) {}
 
-    /// Before each run. `first`: where the search begins, visited already; at most one for each warp.
+    /// Before each run. `first`: where the search begins, visited already.
     void prepare(const std::vector<node>& first, double seconds) {
-        if (first.size() > std::min(warps(), std::size_t{level_}))
-            throw std::length_error("a search by hand begins with one node for each warp at most");
+        if (first.size() > (way_ == way::levels ? level_ : warps() * stack_size))
+            throw std::length_error("a search by hand has no room for the nodes that it begins with");
         control c{};
         c.nodes_of_level[0] = static_cast<unsigned>(first.size());
         c.nanoseconds = static_cast<unsigned long long>(seconds * 1e9);
         control_.copy_from(&c);
-        const std::size_t apart = way_ == way::levels ? 1 : stack_size;
         for (std::size_t i = 0; i < first.size(); ++i) {
-            dynpar::check(cudaMemcpy(nodes_.data() + i * apart, &first[i], sizeof(node), cudaMemcpyHostToDevice),
+            const std::size_t place = way_ == way::levels ? i : i % warps() * stack_size + i / warps();
+            dynpar::check(cudaMemcpy(nodes_.data() + place, &first[i], sizeof(node), cudaMemcpyHostToDevice),
                           "preparing a search");
         }
         if (way_ == way::levels) return;

@@ -88,7 +88,7 @@ TEST_CASE("searches by hand that have too little memory or time say so and end")
 
 TEST_CASE("every form of the search of Sudoku puzzles finds what the CPU finds, and so do searches by hand") {
     using namespace sudoku;
-    const std::vector<board> puzzles = make_puzzles(4, 30, 3);
+    const std::vector<board> puzzles = make_puzzles(20, 32, 3);
     findings expected{};
     std::vector<by_hand::sudoku_search::node> roots;
     for (const board& puzzle : puzzles) {
