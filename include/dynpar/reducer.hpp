@@ -57,6 +57,24 @@ struct reducer_slot<T, false> {
     unsigned lock;
 };
 
+#if defined(__CUDACC__)
+/// For the device alone, as in kernel.hpp: a monoid's function that lacks the mark is an error, which names this one.
+template <class Monoid>
+__device__ __forceinline__ typename Monoid::value_type mark_the_monoid_with_DYNPAR_FUNCTION(
+    const typename Monoid::value_type& a, const typename Monoid::value_type& b) {
+    return Monoid::combine(a, b);
+}
+#endif
+template <class Monoid>
+DYNPAR_FUNCTION typename Monoid::value_type combine_two(const typename Monoid::value_type& a,
+                                                        const typename Monoid::value_type& b) {
+#if DYNPAR_ON_DEVICE
+    return mark_the_monoid_with_DYNPAR_FUNCTION<Monoid>(a, b);
+#else
+    return Monoid::combine(a, b);
+#endif
+}
+
 /// Several threads at once: by an atomic operation of that kind if there is one.
 template <class Monoid, class T>
 DYNPAR_FUNCTION void combine_atomically(T* place, const T& value) {
@@ -77,7 +95,7 @@ DYNPAR_FUNCTION void combine_atomically(T* place, const T& value) {
         word seen = *static_cast<volatile word*>(bits);
         for (;;) {
             const word found =
-                compare_and_exchange(bits, seen, same_bits<word>(Monoid::combine(same_bits<T>(seen), value)));
+                compare_and_exchange(bits, seen, same_bits<word>(combine_two<Monoid>(same_bits<T>(seen), value)));
             if (found == seen) return;
             seen = found;
         }
@@ -91,7 +109,7 @@ DYNPAR_FUNCTION void combine_locked(reducer_slot<T, false>& slot, const T& value
     for (bool done = false; !done;) {
         if (compare_and_exchange(&slot.lock, 0u, 1u) == 0) {
             thread_fence();
-            slot.value = Monoid::combine(slot.value, value);
+            slot.value = combine_two<Monoid>(slot.value, value);
             thread_fence();
             atomic_exchange(&slot.lock, 0u);
             done = true;
@@ -151,7 +169,7 @@ public:
         using slot_type = detail::reducer_slot<value_type>;
         slot_type& slot = reinterpret_cast<slot_type*>(header_ + 1)[exclusive ? place.slot : place.slot % slots];
         if constexpr (exclusive) {
-            slot.value = Monoid::combine(slot.value, value);
+            slot.value = detail::combine_two<Monoid>(slot.value, value);
         } else if constexpr (detail::is_reduced_atomically<value_type>) {
             detail::combine_atomically<Monoid>(&slot.value, value);
         } else {

@@ -74,6 +74,59 @@ struct parent {
 #endif
     }
 };
+
+// Kernels with values, what combines values, and monoids: right ones are in the tests of the contract.
+#if UNMARKED >= 7
+struct leaf {
+    template <class Block>
+#if UNMARKED == 7
+    dynpar::result<int> operator()(Block&, int n) const {
+#else
+    DYNPAR_FUNCTION dynpar::result<int> operator()(Block&, int n) const {
+#endif
+        return n;
+    }
+};
+
+struct add {
+#if UNMARKED == 8
+    int operator()(int a, int b) const { return a + b; }
+#else
+    DYNPAR_FUNCTION int operator()(int a, int b) const { return a + b; }
+#endif
+};
+
+struct root {
+    template <class Block>
+    DYNPAR_FUNCTION dynpar::result<int> operator()(Block& block) const {
+        return block.then(add{}, block.spawn(leaf{}, 1), block.spawn(leaf{}, 2));
+    }
+};
+
+struct additions {
+    using value_type = int;
+    static DYNPAR_FUNCTION int identity() { return 0; }
+#if UNMARKED == 9
+    static int combine(int a, int b) { return a + b; }
+#else
+    static DYNPAR_FUNCTION int combine(int a, int b) { return a + b; }
+#endif
+};
+
+struct count {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, dynpar::reducer_view<additions> all) const {
+        all.add(block, 1);
+    }
+};
+
+void use_values() {
+    dynpar::queue_engine queue;
+    queue.call(root{});
+    auto all = queue.make_reducer<additions>();
+    queue.run(count{}, dynpar::shape(1, 1), all.view());
+}
+#endif
 // clang-format on
 
 void use(int* place) {
