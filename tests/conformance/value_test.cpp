@@ -117,6 +117,14 @@ struct fibonacci {
     }
 };
 
+#if DYNPAR_TEST_ENGINE_QUEUE
+// What docs/guide.md says is the shortest way: a call and a join are lane tasks.
+namespace queue = dynpar::detail::queue;
+static_assert(queue::payload_bytes<dynpar::detail::value_call<fibonacci>, void*, int> <= sizeof(queue::lane_arguments));
+static_assert(queue::payload_bytes<dynpar::detail::join_of_calls<dynpar::plus, unsigned, unsigned>,
+                                   const unsigned char*, void*> <= sizeof(queue::lane_arguments));
+#endif
+
 TEST_CASE("C20: a recursion returns its value, from several engines in turn") {
     auto engine = make_engine();
     CHECK(engine.call(fibonacci{}, 0) == 0);
