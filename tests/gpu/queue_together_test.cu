@@ -171,7 +171,7 @@ TEST_CASE("a run makes way with the worker blocks that can begin, whatever keeps
             dynpar::queue_handle under_way =
                 engine.enqueue(stream.get(), launch_many{}, shape(blocks, 1), 3u, threads, counter.data());
             // All is done while most worker blocks have no place yet.
-            for (unsigned i = 0; i < 1000 && counted(counter.data()) != 3 * blocks; ++i)
+            for (unsigned i = 0; i < 20000 && counted(counter.data()) != 3 * blocks; ++i)
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
             CHECK(counted(counter.data()) == 3 * blocks);
             return under_way;

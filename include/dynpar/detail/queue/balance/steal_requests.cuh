@@ -168,14 +168,13 @@ __device__ __noinline__ inline bool wait_until_empty(const transfer_cell& donati
     }
 }
 
+/// All lanes together: donates one in `part_of` of the oldest tasks.
 template <class Task>
-__device__ inline void donate_tasks(unsigned long long number, std::uint32_t available) {
+__device__ inline void donate_tasks(unsigned long long number, std::uint32_t available, std::uint32_t part_of) {
     using deque = own_deque<Task>;
     constexpr std::uint32_t most =
         sizeof(Task) == sizeof(lane_task) ? transfer_cell::lane_tasks : transfer_cell::wide_tasks;
     const unsigned lane = lane_rank();
-    const std::uint32_t part_of = is_for_lanes(slot<Task>(deque::steal_end())) ? tuning::donated_lane_tasks_part
-                                                                               : tuning::donated_wide_tasks_part;
     const std::uint32_t count = min((available + part_of - 1) / part_of, most);
     transfer_cell& donation = engine().warp_cells[number & engine().cell_mask];
     if (!wait_until_empty(donation, number)) return;
@@ -217,10 +216,11 @@ __device__ DYNPAR_NOINLINE inline void donate() {
         const std::uint32_t wides = warp.wide_owner_end - warp.wide_steal_end;
         if (lanes < 2 && wides == 0) return;
         unsigned long long number = ~0ull;
-        bool in_half = false;
+        bool in_half = false, for_lanes = true;
         if (lane_rank() == 0 && has_open_request(engine().control->warp_requests)) {
             if (wides != 0) {
                 const wide_task& oldest = slot<wide_task>(warp.wide_steal_end);
+                for_lanes = is_for_lanes(oldest);
                 in_half = oldest.last - oldest.first > grain_of(oldest.info & info::width_mask);
             }
             // More than one donation only out of plenty: a warp that donates everything posts the next request.
@@ -232,13 +232,15 @@ __device__ DYNPAR_NOINLINE inline void donate() {
         number = __shfl_sync(all_lanes, number, 0);
         if (number == ~0ull) return;
         in_half = __shfl_sync(all_lanes, in_half, 0);
+        for_lanes = __shfl_sync(all_lanes, for_lanes, 0);
         flush_warp_batch();
         if (in_half) {
             donate_half(number);
         } else if (warp.wide_owner_end != warp.wide_steal_end) {
-            donate_tasks<wide_task>(number, warp.wide_owner_end - warp.wide_steal_end);
+            donate_tasks<wide_task>(number, warp.wide_owner_end - warp.wide_steal_end,
+                                    for_lanes ? tuning::donated_lane_tasks_part : tuning::donated_wide_tasks_part);
         } else {
-            donate_tasks<lane_task>(number, warp.lane_owner_end - warp.lane_steal_end);
+            donate_tasks<lane_task>(number, warp.lane_owner_end - warp.lane_steal_end, tuning::donated_lane_tasks_part);
         }
     }
 }

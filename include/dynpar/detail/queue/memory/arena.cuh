@@ -76,6 +76,7 @@ __device__ inline arena_index take_new(unsigned long long units) {
 struct node_cache {
     static constexpr unsigned size_class = 0;
     static constexpr unsigned capacity = tuning::node_cache_capacity;
+    static constexpr unsigned many = capacity - 8 * warp_size;
     static constexpr unsigned batch = tuning::node_batch;
     static constexpr unsigned batch_class = 5;            // 2 KiB: a link and the places of a batch
     static constexpr unsigned at_a_time = 2 * warp_size;  // from the arena
@@ -88,6 +89,7 @@ struct node_cache {
 struct piece_cache {
     static constexpr unsigned size_class = piece_class;
     static constexpr unsigned capacity = tuning::piece_cache_capacity;
+    static constexpr unsigned many = capacity - 4 * warp_size;
     static constexpr unsigned batch = tuning::piece_batch;
     static constexpr unsigned batch_class = 3;  // 512 bytes
     static constexpr unsigned at_a_time = warp_size;
@@ -179,7 +181,11 @@ __device__ __noinline__ inline arena_index take_piece() {
     store_relaxed_in_block(this_warp().uses_pieces, 1u);
     return allocate(piece_class);
 }
-__device__ __noinline__ inline void give_back_piece(arena_index piece) { give_back<piece_cache>(piece); }
+__device__ __noinline__ inline void give_back_piece(arena_index piece) {
+    if (this_warp().free_pieces > static_cast<int>(piece_cache::many))
+        store_relaxed_in_block(this_warp().uses_pieces, 1u);
+    give_back<piece_cache>(piece);
+}
 
 /// Keeps a piece, to give it back when there is time: all other warps may be waiting for what this one does next. The
 /// piece of the call before is given back now.
@@ -270,20 +276,17 @@ inline namespace hot {
 __device__ __noinline__ inline void exchange_nodes() { exchange_batch<node_cache>(); }
 }  // namespace hot
 
-__device__ __noinline__ inline void exchange_pieces() { exchange_batch<piece_cache>(); }
+__device__ __noinline__ inline void balance_pieces() {
+    const int have = this_warp().free_pieces;
+    if (have < static_cast<int>(warp_size) || have > static_cast<int>(piece_cache::many)) exchange_batch<piece_cache>();
+}
 
 /// All lanes together, before blocks run: enough cached nodes for each of 32 blocks, and not too many; likewise pieces,
 /// if this warp needs any.
 __device__ inline void balance_caches() {
-    const warp_state& warp = this_warp();
-    const int nodes = warp.free_nodes, pieces = warp.free_pieces;
-    const bool uses_pieces = warp.uses_pieces != 0;
-    __syncwarp();
-    if (nodes < static_cast<int>(warp_size) || nodes > static_cast<int>(node_cache::capacity - 8 * warp_size))
-        exchange_nodes();
-    if (pieces < static_cast<int>(warp_size) ? uses_pieces
-                                             : pieces > static_cast<int>(piece_cache::capacity - 4 * warp_size))
-        exchange_pieces();
+    const int nodes = this_warp().free_nodes;
+    if (nodes < static_cast<int>(warp_size) || nodes > static_cast<int>(node_cache::many)) exchange_nodes();
+    if (this_warp().uses_pieces != 0) balance_pieces();
 }
 
 }  // namespace queue

@@ -240,7 +240,7 @@ struct warp_state {
     // In the cache. A depth-first walk takes hundreds of nodes on its way down and gives them back on its way up.
     int free_nodes;
     int free_pieces;       // likewise, of 256 bytes
-    unsigned uses_pieces;  // its cache has been found empty
+    unsigned uses_pieces;  // its cache has been found empty, or nearly full
 
     unsigned votes_seen[2];
 
