@@ -48,6 +48,7 @@ bool parse(int argc, char** argv, options& o) {
             o.only = value;
         } else {
             if (value.empty()) throw std::invalid_argument("--json: give the name of a file");
+            require_record(value);
             o.json = value;
         }
     }

@@ -56,6 +56,12 @@ inline nlohmann::ordered_json to_json(const row& r, const std::string& counted) 
     return j;
 }
 
+/// Before anything is measured: throws `std::invalid_argument` if the record could not be written in the end.
+inline void require_record(const std::string& name) {
+    if (!std::ofstream(name, std::ios::app))
+        throw std::invalid_argument("--json: " + name + " cannot be written; give a file in a folder that can");
+}
+
 inline void write_record(const std::string& name, const nlohmann::ordered_json& record) {
     std::ofstream file(name);
     file << record.dump(1) << '\n';

@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < argc; ++i) command += (i == 0 ? "" : " ") + std::string(argv[i]);
     try {
         app.parse(argc, argv);
+        if (!o.table.json.empty()) queue_benchmark::require_record(o.table.json);
         return benchmark(o, command);
     } catch (const CLI::CallForHelp&) {
         std::printf("%s", app.help().c_str());
