@@ -76,7 +76,7 @@ void measure_integrals(table& t, const options& o) {
         measure_forms(t, o, what);
         const problem p = make_problem<dimensions>(what.kind, what.sharpness, tolerance);
         const by_hand::integral_search<dimensions> search{p};
-        measure_by_hand(t, o, what.name, search, {search.root()}, 1u << 25, 1, [&](const by_hand::tally& found) {
+        measure_by_hand(t, o, what.name, search, {search.root()}, 1, [&](const by_hand::tally& found) {
             return is_right(what, found.sum, found.nodes + 1) && 2 * found.found == found.nodes + 2;
         });
         measure_cpu(t, o, what.name, what.is_quick, [&] {

@@ -65,7 +65,7 @@ void measure_queue(table& t, dynpar::queue_engine& engine, const char* work, con
 /// host has visited before.
 template <class Search>
 void measure_by_hand(table& t, const options& o, const char* work, const Search& search,
-                     const std::vector<typename Search::node>& first, unsigned most_nodes, std::uint64_t visited,
+                     const std::vector<typename Search::node>& first, std::uint64_t visited,
                      std::function<bool(const by_hand::tally&)> is_right) {
     using by_hand::way;
     using searcher = by_hand::searcher<Search>;
@@ -85,7 +85,12 @@ void measure_by_hand(table& t, const options& o, const char* work, const Search&
                           : cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                                 &blocks_of_one, by_hand::search_stacks<Search>, threads, searcher::shared_bytes),
                       "asking how many blocks fit");
-        searcher s(how, static_cast<unsigned>(processors * blocks_of_one), most_nodes);
+        // Two levels, in a quarter of the memory that is free, and no more than the trees here need.
+        std::size_t free = 0;
+        std::size_t all = 0;
+        dynpar::check(cudaMemGetInfo(&free, &all), "asking for the free memory");
+        const std::size_t most_nodes = std::min(free / 4 / (2 * sizeof(typename Search::node)), std::size_t{1} << 25);
+        searcher s(how, static_cast<unsigned>(processors * blocks_of_one), static_cast<unsigned>(most_nodes));
         by_hand::control result{};
         c.prepare = [&] { s.prepare(first, o.seconds); };
         c.start = [&] {

@@ -67,7 +67,7 @@ void measure_sudoku(table& t, const options& o) {
         if (DYNPAR_QUEUE_MOST_THREADS >= 1024) measure_forms(t, o, what, puzzles, 1024);
         std::vector<by_hand::sudoku_search::node> roots;
         for (const board& puzzle : puzzles) roots.push_back(by_hand::sudoku_search::make(puzzle));
-        measure_by_hand(t, o, what.name, by_hand::sudoku_search{}, roots, 1u << 25, roots.size(),
+        measure_by_hand(t, o, what.name, by_hand::sudoku_search{}, roots, roots.size(),
                         [&](const by_hand::tally& found) {
                             return are_same({found.nodes + roots.size(), found.found, found.hashes}, what.expected);
                         });

@@ -45,7 +45,7 @@ void measure_uts(table& t, const options& o) {
         measure_forms(t, o, names[i], known, 0);
         if (DYNPAR_QUEUE_MOST_THREADS >= 1024) measure_forms(t, o, names[i], known, 1024);
         const by_hand::uts_search search{known.of};
-        measure_by_hand(t, o, names[i], search, {search.root()}, 1u << 25, 1,
+        measure_by_hand(t, o, names[i], search, {search.root()}, 1,
                         [&](const by_hand::tally& found) { return found.nodes + 1 == known.nodes; });
         measure_cpu(t, o, names[i], is_small, [&] {
             const uts::number nodes = uts::count_on_cpu(known.of).nodes;
