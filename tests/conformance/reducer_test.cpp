@@ -86,7 +86,7 @@ TEST_CASE("C21: where nothing was added the value is the identity") {
 
 // ---- Monoids of a program's own
 
-struct extent {
+struct alignas(8) extent {
     int low, high;
 };
 /// 8 bytes, of two numbers.
