@@ -17,7 +17,7 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// Runs `begin` in the lanes that have a task, and everything that follows from its return.
+/// Runs `begin` in the lanes that have a lane task, and everything that follows from its return.
 template <bool Nested, class Begin>
 __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task_info, Begin begin) {
     const round_frame<Nested> frame;
@@ -29,13 +29,21 @@ __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task
         settled = true;
         wait_in_round(0, 0);
     }
-    settle_round(have && !settled, grid, task_info, 0, outcome);
+    settle_round(have && !settled, grid, task_info, outcome);
     frame.end();
 }
 
-/// The same where some of the lanes' blocks are of small grids.
+/// All lanes together: small grids that have got a node are from now on counted once by their parents' nodes.
+__device__ __noinline__ inline void count_small_grids_once(arena_index node, arena_index parent, small_grid small,
+                                                           std::uint32_t rank) {
+    flush_withheld_children();
+    if (node != 0 && rank == 0) add_to_counter(parent, 1 - static_cast<int>(small.blocks()));
+    __syncwarp();
+}
+
+/// The same of wide tasks: some of the lanes' blocks may be of small grids.
 template <bool Nested, class Begin>
-__device__ inline void run_round_of_small_grids(bool have, const wide_task& task, std::uint32_t rank, Begin begin) {
+__device__ inline void run_round_of_wide_tasks(bool have, const wide_task& task, std::uint32_t rank, Begin begin) {
     const round_frame<Nested> frame;
     const small_nodes_frame<Nested> nodes;
     const bool is_small = have && (task.info & info::small) != 0;
@@ -54,13 +62,8 @@ __device__ inline void run_round_of_small_grids(bool have, const wide_task& task
         wait_in_round(0, 0);
     }
     const arena_index node = is_small ? load_relaxed_in_block(this_warp().small_nodes[small.first_lane()]) : 0;
-    settle_round(have && !settled, task.grid, task.info, node, outcome);
-    // From now on the parent's node counts the small grid once.
-    if (__any_sync(all_lanes, node != 0)) {
-        flush_withheld_children();
-        if (node != 0 && rank == 0) add_to_counter(task.grid, 1 - static_cast<int>(small.blocks()));
-        __syncwarp();
-    }
+    settle_round_of_wide_tasks(have && !settled, task.grid, task.info, node, outcome);
+    if (__any_sync(all_lanes, node != 0)) count_small_grids_once(node, task.grid, small, rank);
     nodes.end();
     frame.end();
 }
@@ -161,13 +164,16 @@ __device__ inline void run_lanes(std::uint32_t available) {
     run_round<Nested>(have, task.grid, task.info, [&] { return task.entry(task.grid, task.info, task.arguments); });
 }
 
+__device__ __noinline__ inline void give_back_carried(arena_index place, unsigned size_class) {
+    release_piece(place, size_class);
+}
+
 /// Wide tasks that lanes run, one block each, in the lanes that have one.
 template <bool Nested>
 __device__ inline void run_wide_on_lanes(bool have, const wide_task& task, std::uint32_t rank) {
     warp_state& warp = this_warp();
     const unsigned grids = __ballot_sync(all_lanes, have && rank == 0);
     const unsigned deepest = __reduce_max_sync(all_lanes, have ? task.info & info::depth_mask : 0);
-    const bool has_small = __any_sync(all_lanes, have && (task.info & info::small) != 0);
     if (lane_rank() == 0) {
         warp.grids += static_cast<unsigned>(__popc(grids));
         warp.deepest = max(warp.deepest, deepest);
@@ -182,17 +188,13 @@ __device__ inline void run_wide_on_lanes(bool have, const wide_task& task, std::
         return outcome;
     };
     const bool carries = have && rank == 0 && (task.info & info::carried) != 0;
-    if (has_small) {
-        run_round_of_small_grids<Nested>(have, task, rank, begin);
-    } else {
-        run_round<Nested>(have, task.grid, task.info, begin);
-    }
-    if (carries) {
+    run_round_of_wide_tasks<Nested>(have, task, rank, begin);
+    if (__any_sync(all_lanes, carries)) {
         carried_arguments carried;
         memcpy(&carried, &task.arguments, sizeof(carried));
-        release_piece(carried.place, carried.size_class);
+        if (carries) give_back_carried(carried.place, carried.size_class);
+        __syncwarp();
     }
-    __syncwarp();
 }
 
 /// The wide tasks at the owner end that lanes run: as many as have a block for each lane at most, each with all its

@@ -100,6 +100,15 @@ __device__ inline void point_to_targets(std::uint32_t base, std::uint32_t owner_
     }
 }
 
+/// All lanes together: the same for all that they have launched. Out of line: every join passes by here, and few need
+/// it.
+__device__ __noinline__ inline void point_all_to_targets(arena_index grid, arena_index target) {
+    const warp_state& warp = this_warp();
+    point_to_targets<lane_task>(warp.lane_base, warp.lane_owner_end, grid, target);
+    point_to_targets<wide_task>(warp.wide_base, warp.wide_owner_end, grid, target);
+    __syncwarp();
+}
+
 /// What a return still has to change: the counter of which node (0: none), and by how much.
 struct count_change {
     arena_index grid;
@@ -158,26 +167,39 @@ struct counted_on {
     }
 };
 
-/// All lanes together, when all blocks of a round have returned. `small_node`: of the small grid whose block the lane
-/// has run; 0: it has none.
-__device__ inline void settle_round(bool have, arena_index grid, std::uint32_t task_info, arena_index small_node,
-                                    block_outcome outcome) {
-    const bool joins = have && (outcome.own != 0 || small_node != 0 || is_sole_owner(task_info));
-    if (!__any_sync(all_lanes, joins)) return settle_counting_round(have, grid, outcome);
+/// All lanes together, when all blocks of a round have returned and some of them have a node. `small_node`: of the
+/// small grid whose block the lane has run; 0: it has none.
+__device__ inline void settle_joining_round(bool have, arena_index grid, std::uint32_t task_info,
+                                            arena_index small_node, block_outcome outcome) {
     const counted_on mine(grid, task_info, small_node, outcome);
     const arena_index target = have ? mine.target : 0;
-    if (__any_sync(all_lanes, target != 0)) {
-        const warp_state& warp = this_warp();
-        point_to_targets<lane_task>(warp.lane_base, warp.lane_owner_end, grid, target);
-        point_to_targets<wide_task>(warp.wide_base, warp.wide_owner_end, grid, target);
-        __syncwarp();
-    }
+    if (__any_sync(all_lanes, target != 0)) point_all_to_targets(grid, target);
     // The withheld children are counted before nodes change that other warps may read.
     flush_withheld_children();
     count_change change{0, 0};
     if (have) change = settle_lane(mine.grid, mine.task_info, outcome);
     if (change.grid != 0) add_to_counter(change.grid, change.change);
     __syncwarp();
+}
+__device__ __noinline__ inline void settle_joining_round_of_wide_tasks(bool have, arena_index grid,
+                                                                       std::uint32_t task_info, arena_index small_node,
+                                                                       block_outcome outcome) {
+    settle_joining_round(have, grid, task_info, small_node, outcome);
+}
+
+/// All lanes together, when all blocks of a round of lane tasks have returned.
+__device__ inline void settle_round(bool have, arena_index grid, std::uint32_t task_info, block_outcome outcome) {
+    const bool joins = have && (outcome.own != 0 || is_sole_owner(task_info));
+    if (!__any_sync(all_lanes, joins)) return settle_counting_round(have, grid, outcome);
+    settle_joining_round(have, grid, task_info, 0, outcome);
+}
+/// The same of wide tasks. They join less often, so that part is out of line: what a round passes through should be
+/// short.
+__device__ inline void settle_round_of_wide_tasks(bool have, arena_index grid, std::uint32_t task_info,
+                                                  arena_index small_node, block_outcome outcome) {
+    const bool joins = have && (outcome.own != 0 || small_node != 0 || is_sole_owner(task_info));
+    if (!__any_sync(all_lanes, joins)) return settle_counting_round(have, grid, outcome);
+    settle_joining_round_of_wide_tasks(have, grid, task_info, small_node, outcome);
 }
 
 /// A lane that has returned while others of its round wait: its children must be counted before they run.
