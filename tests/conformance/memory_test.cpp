@@ -1,6 +1,9 @@
 // Contract rows C2, C6, C10, C11, C12: what a child sees, waiting, arguments, pointers, scratch memory.
 #include "engine_under_test.hpp"
 
+#include <utility>
+#include <vector>
+
 using namespace conformance;
 
 namespace {
@@ -195,6 +198,67 @@ TEST_CASE("C10: arguments are copied by value at the launch, and convert to the 
     engine.run(change_after_launch{}, dynpar::shape(1, 3), wrong.data());
     CHECK(wrong.to_vector()[0] == 0);
     CHECK(wrong.to_vector()[1] == 3 * 40);
+}
+
+template <unsigned Words>
+struct many_words {
+    unsigned word[Words];
+};
+/// A tree of grids with arguments of 4 * Words + 12 bytes, one thread each, or a few blocks of one thread.
+template <unsigned Words>
+struct pass_on {
+    static constexpr const char* name = "pass_on";
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned levels, many_words<Words> words, unsigned* counters) const {
+        bool right = true;
+        for (unsigned i = 0; i < Words; ++i) right = right && words.word[i] == levels * 1000 + i;
+        dynpar::atomic_add(counters + (right ? 0 : 1), 1u);
+        if (levels == 0) return;
+        for (unsigned i = 0; i < Words; ++i) words.word[i] -= 1000;
+        block.launch(*this, dynpar::shape(1, 1), levels - 1, words, counters);
+        block.launch(*this, dynpar::shape(levels % 3 + 1, 1), levels - 1, words, counters);
+    }
+};
+
+/// A tree for each size. One kernel for all of them: the host's first kernels are what takes long to compile.
+struct pass_on_every_size {
+    static constexpr unsigned sizes = 6;
+
+    template <unsigned Words, class Block>
+    DYNPAR_FUNCTION void start(Block& block, unsigned blocks, unsigned levels, unsigned* counters) const {
+        many_words<Words> words;
+        for (unsigned i = 0; i < Words; ++i) words.word[i] = levels * 1000 + i;
+        block.launch(pass_on<Words>{}, dynpar::shape(blocks, 1), levels, words, counters);
+    }
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned blocks, unsigned levels, unsigned* counters) const {
+        start<4>(block, blocks, levels, counters);        // 32 bytes
+        start<5>(block, blocks, levels, counters + 2);    // 40
+        start<12>(block, blocks, levels, counters + 4);   // 64
+        start<13>(block, blocks, levels, counters + 6);   // 72
+        start<60>(block, blocks, levels, counters + 8);   // 256
+        start<61>(block, blocks, levels, counters + 10);  // 264
+    }
+};
+
+TEST_CASE("C10: arguments of any size reach every block of a tree of grids") {
+    auto engine = make_engine();
+    // Few enough for an engine that bounds its pending launches.
+    const std::pair<unsigned, unsigned> trees[] = {{1, 4}, {3, 3}, {33, 1}};
+    for (const auto& [first, levels] : trees) {
+        CAPTURE(first);
+        unsigned blocks = 1;  // of a grid with that many levels below it
+        for (unsigned level = 1; level <= levels; ++level) blocks = 1 + blocks * (1 + level % 3 + 1);
+        auto counters = filled(engine, 2 * pass_on_every_size::sizes, 0u);
+        engine.run(pass_on_every_size{}, dynpar::shape(1, 1), first, levels, counters.data());
+        const std::vector<unsigned> found = counters.to_vector();
+        for (unsigned size = 0; size < pass_on_every_size::sizes; ++size) {
+            CAPTURE(size);
+            CHECK(found[2 * size] == first * blocks);
+            CHECK(found[2 * size + 1] == 0);
+        }
+    }
 }
 
 struct stateful {

@@ -292,6 +292,86 @@ TEST_CASE("C3, C12: a recursion that joins through continuations and scratch mem
     }
 }
 
+/// A grid of a few blocks of one thread, of which each launches, and some continue it or take its memory.
+struct few_blocks {
+    static constexpr const char* name = "few_blocks";
+
+    /// What is counted: blocks of the grid and of its children, continuations, what a continuation found missing.
+    enum : unsigned { ran, continued, missing, counts };
+
+    struct leaf {
+        template <class Block>
+        DYNPAR_FUNCTION void operator()(Block&, unsigned* counters) const {
+            dynpar::atomic_add(counters + ran, 1u);
+        }
+    };
+    struct after {
+        template <class Block>
+        DYNPAR_FUNCTION void operator()(Block&, unsigned* counters, unsigned expected, const unsigned* kept) const {
+            const bool all_there = dynpar::atomic_load(counters + ran) >= expected && kept[0] == 17;
+            dynpar::atomic_add(counters + (all_there ? continued : missing), 1u);
+        }
+    };
+
+    unsigned asks;   // every so many blocks continue the grid; 0: none does
+    unsigned waits;  // every so many blocks wait for their children; 0: none does
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned blocks, unsigned children, unsigned* counters) const {
+        const unsigned rank = block.block_rank();
+        if (block.num_blocks() != blocks || block.group_index().x != rank) dynpar::atomic_add(counters + missing, 1u);
+        // Before the grid is continued and after: what was launched first belongs to it as well.
+        for (unsigned i = 0; i < children / 2; ++i) block.launch(leaf{}, dynpar::shape(1, 1), counters);
+        if (asks != 0 && rank % asks == asks - 1) {
+            unsigned* const kept = block.template scratch<unsigned>(rank % 2 == 0 ? 4 : 40);
+            if (kept == nullptr) return;
+            kept[0] = 17;
+            block.then(after{}, dynpar::shape(1, 1), counters, blocks * (1 + children),
+                       static_cast<const unsigned*>(kept));
+        }
+        if (children > children / 2) block.launch(leaf{}, dynpar::shape(children - children / 2, 1), counters);
+        if (waits != 0 && rank % waits == 0 && has_wait) block.wait();
+        dynpar::atomic_add(counters + ran, 1u);
+    }
+};
+
+struct launch_few_blocks {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, few_blocks kernel, unsigned grids, unsigned blocks, unsigned children,
+                                    unsigned* counters) const {
+        for (unsigned i = block.thread_rank(); i < grids; i += block.num_threads())
+            block.launch(kernel, dynpar::shape(blocks, 1), blocks, children, counters + i * few_blocks::counts);
+    }
+};
+
+TEST_CASE("C3, C12: a grid of a few blocks of one thread continues after all of them, whichever of them asks") {
+    auto engine = make_engine();
+    constexpr unsigned grids = 9;
+    for (const unsigned blocks : {2u, 3u, 31u, 32u, 33u}) {
+        for (const unsigned asks : {0u, 1u, 2u, 3u}) {
+            for (const unsigned waits : {0u, 2u}) {
+                for (const unsigned threads : {1u, 3u, 40u}) {
+                    CAPTURE(blocks);
+                    CAPTURE(asks);
+                    CAPTURE(waits);
+                    CAPTURE(threads);
+                    constexpr unsigned children = 5;
+                    auto counters = filled(engine, grids * few_blocks::counts, 0u);
+                    engine.run(launch_few_blocks{}, dynpar::shape(1, threads), few_blocks{asks, waits}, grids, blocks,
+                               children, counters.data());
+                    const std::vector<unsigned> found = counters.to_vector();
+                    for (unsigned i = 0; i < grids; ++i) {
+                        const unsigned* const of_grid = found.data() + i * few_blocks::counts;
+                        CHECK(of_grid[few_blocks::ran] == blocks * (1 + children));
+                        CHECK(of_grid[few_blocks::continued] == (asks == 0 ? 0 : blocks / asks));
+                        CHECK(of_grid[few_blocks::missing] == 0);
+                    }
+                }
+            }
+        }
+    }
+}
+
 // ---- C7: every launch runs once or is reported
 
 struct many_continuations {
