@@ -185,7 +185,7 @@ DYNPAR_FUNCTION constexpr std::size_t offset_of_value(unsigned number) {
     }
 }
 
-/// The continuation of several calls. If a call of the run has failed, a value may be missing, and none is read: the
+/// The continuation of several calls. If a call of the run has failed, a value may be missing, and none is used: the
 /// run throws.
 template <class Function, class... Values>
 struct join_of_calls : kept_function<Function> {
@@ -194,19 +194,23 @@ struct join_of_calls : kept_function<Function> {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, const unsigned char* values, void* place = nullptr) const {
-        if constexpr (!has_several_threads<Block>) {
-            if (block.run_has_failures()) return;
-            join(block, values, place, std::make_integer_sequence<unsigned, sizeof...(Values)>{});
-        }
+        if constexpr (!has_several_threads<Block>)
+            load(block, values, place, std::make_integer_sequence<unsigned, sizeof...(Values)>{});
     }
 
 private:
     template <class Block, unsigned... I>
-    DYNPAR_FUNCTION void join(Block& block, const unsigned char* values, void* place,
+    DYNPAR_FUNCTION void load(Block& block, const unsigned char* values, void* place,
                               std::integer_sequence<unsigned, I...>) const {
-        combine_values(block, this->function(), place,
-                       *reinterpret_cast<const Values*>(
-                           values + std::integral_constant<std::size_t, offset_of_value<Values...>(I)>::value)...);
+        join(block, place,
+             *reinterpret_cast<const Values*>(
+                 values + std::integral_constant<std::size_t, offset_of_value<Values...>(I)>::value)...);
+    }
+    /// The values by value: they are on their way while the answer is.
+    template <class Block>
+    DYNPAR_FUNCTION void join(Block& block, void* place, Values... values) const {
+        if (block.run_has_failures()) return;
+        combine_values(block, this->function(), place, values...);
     }
 };
 template <class Function, class... Values>
