@@ -104,6 +104,27 @@ TEST_CASE("graphs with runs of one engine are replayed in several streams at onc
     check_usable(engine);
 }
 
+struct twice {
+    template <class Block>
+    DYNPAR_FUNCTION dynpar::result<unsigned> operator()(Block&, unsigned n) const {
+        return 2 * n;
+    }
+};
+
+TEST_CASE("calls of one engine from several host threads have each its own value") {
+    dynpar::queue_engine engine(small_engine());
+    constexpr unsigned calls = 50;
+    std::vector<unsigned> wrong(4);
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < wrong.size(); ++i) {
+        threads.emplace_back([&engine, &wrong, i] {
+            for (unsigned n = i * calls; n < (i + 1) * calls; ++n) wrong[i] += engine.call(twice{}, n) == 2 * n ? 0 : 1;
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(wrong == std::vector<unsigned>(4, 0));
+}
+
 // ---- Worker blocks that cannot begin
 
 /// Stays on its multiprocessors until it is told to go.

@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -17,6 +20,34 @@
 #include "../shape.hpp"
 
 namespace dynpar {
+
+namespace detail {
+
+/// Room for the value of a call.
+struct alignas(16) value_place {
+    unsigned char bytes[64];
+};
+/// Those that an engine has made, for its next calls: to allocate memory of a GPU takes longer than many a run.
+class value_places {
+public:
+    std::optional<buffer<value_place>> take() {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        if (spare_.empty()) return {};
+        std::optional<buffer<value_place>> place(std::move(spare_.back()));
+        spare_.pop_back();
+        return place;
+    }
+    void keep(buffer<value_place> place) {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        spare_.push_back(std::move(place));
+    }
+
+private:
+    std::mutex mutex_;  // several threads may call
+    std::vector<buffer<value_place>> spare_;
+};
+
+}  // namespace detail
 
 /// The part that engines have in common. `Engine` is derived from it, and has `try_run` and `memory`.
 template <class Engine>
@@ -59,10 +90,18 @@ public:
         detail::check_call<block_type, Kernel, Args...>();
         call_outcome<value_type> outcome;
         if constexpr (of_call::is_value) {
-            const buffer<value_type> place = make_buffer<value_type>(1);
+            constexpr bool is_kept = sizeof(value_type) <= sizeof(detail::value_place);
+            using place_type = std::conditional_t<is_kept, detail::value_place, value_type>;
+            std::optional<buffer<place_type>> place;
+            if constexpr (is_kept) place = places_->take();
+            if (!place) place.emplace(make_buffer<place_type>(1));
             outcome.report = static_cast<Engine*>(this)->try_run(detail::value_call<Kernel>(kernel), shape(1, 1),
-                                                                 static_cast<void*>(place.data()), args...);
-            if (outcome.report.failed_calls == 0) outcome.value.emplace(place.value());
+                                                                 static_cast<void*>(place->data()), args...);
+            if (outcome.report.failed_calls == 0) {
+                const place_type found = place->value();
+                outcome.value.emplace(*std::launder(reinterpret_cast<const value_type*>(&found)));
+            }
+            if constexpr (is_kept) places_->keep(std::move(*place));
         }
         return outcome;
     }
@@ -127,6 +166,9 @@ protected:
     basic_engine& operator=(basic_engine&&) = default;
     basic_engine(const basic_engine&) = default;
     basic_engine& operator=(const basic_engine&) = default;
+
+private:
+    std::shared_ptr<detail::value_places> places_ = std::make_shared<detail::value_places>();
 };
 
 }  // namespace dynpar
