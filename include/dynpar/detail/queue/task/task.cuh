@@ -202,13 +202,15 @@ DYNPAR_FUNCTION constexpr std::uint32_t guided_chunk(std::uint32_t left, std::ui
     const std::uint32_t grain = grain_of(width);
     const std::uint32_t idle = width == info::on_block ? 1 : (idle_warps == 0 ? 1 : idle_warps) * grain;
     const std::uint32_t most = tuning::chunk_rounds * warps * grain;
-    // Rounded up without a sum that wraps around.
-    const std::uint32_t for_each = left / worker_blocks + (left % worker_blocks != 0 ? 1 : 0);
-    const std::uint32_t part = left / (tuning::chunk_part * worker_blocks);
-    const std::uint32_t least = idle < for_each ? idle : for_each;
+    // One division: warps wait for it.
+    const std::uint32_t for_each = left / worker_blocks;
+    const std::uint32_t rounded_up = for_each + (left != for_each * worker_blocks ? 1 : 0);
+    const std::uint32_t part = for_each / tuning::chunk_part;
+    const std::uint32_t least = idle < rounded_up ? idle : rounded_up;
     const std::uint32_t fair = part > least ? part : least;
     const std::uint32_t size = fair < most ? fair : most;
-    return ((size == 0 ? 1 : size) + grain - 1) / grain * grain;
+    static_assert((warp_size & (warp_size - 1)) == 0, "a grain is a power of two");
+    return ((size == 0 ? 1 : size) + grain - 1) & ~(grain - 1);
 }
 
 /// The grid that a run begins with, as the host prepares it. What only device code knows is still missing: its place,
