@@ -535,7 +535,8 @@ private:
     /// Grids of as many blocks of one thread as a warp has lanes, or fewer, or one more; single ones of these launch,
     /// continue, take memory and wait.
     grid_plan small_grids(std::uint32_t budget) {
-        grid_plan g = grid(random_.one_in(5) ? 1 : random_.between(2, 33), random_.one_in(12) ? width() : 1);
+        const std::uint32_t wide = std::min(widest_, random_.one_in(2) ? 64u : width());
+        grid_plan g = grid(random_.one_in(5) ? 1 : random_.between(2, 33), random_.one_in(8) ? wide : 1);
         if (random_.one_in(3)) g.kernel = kernel::direct;
         const auto blocks = static_cast<std::uint32_t>(g.block_count());
         const unsigned steps = random_.between(1, 5);
@@ -617,6 +618,10 @@ engine_settings draw_settings(const std::string& profile, std::uint64_t seed, st
     if (profile == "deep_wait" && random.one_in(2)) {
         s.worker_blocks = 1;
         s.block_threads = 128;
+    }
+    if (profile == "small_grids" && random.one_in(3)) {  // two warps, which a wider block needs both
+        s.worker_blocks = 1;
+        s.block_threads = 64;
     }
     if (profile == "memory") {
         s.memory_bytes = random.one_of<std::uint64_t>({65536, 65536, 100000, 131072, 262144, 1 << 20, 4 << 20});

@@ -300,4 +300,85 @@ TEST_CASE("two engines run side by side, also where not all worker blocks of bot
     }
 }
 
+// ---- Waits in one round, of blocks of different depths, above a wait of another warp
+
+struct nothing {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block&) const {}
+};
+/// Launches a block of two warps and waits for it.
+struct waits_for_both_warps {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block) const {
+        block.launch(nothing{}, dynpar::shape(1, 64));
+        block.wait();
+    }
+};
+/// The same, one deeper.
+struct waits_for_a_lane {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block) const {
+        block.launch(waits_for_both_warps{}, dynpar::shape(1, 1));
+        block.wait();
+    }
+};
+struct waits_for_nothing_much {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block) const {
+        block.launch(nothing{}, dynpar::shape(1, 1));
+        block.wait();
+    }
+};
+/// Launches so many small grids, of blocks that wait or not, and waits for them.
+struct waits_for_small_grids {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned count, bool they_wait) const {
+        for (unsigned i = 0; i < count; ++i) {
+            if (they_wait) {
+                block.launch(waits_for_nothing_much{}, dynpar::shape(4, 1));
+            } else {
+                block.launch(nothing{}, dynpar::shape(4, 1));
+            }
+        }
+        block.wait();
+    }
+};
+/// Some levels above it.
+struct deep_down {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned levels, unsigned count, bool they_wait) const {
+        if (levels == 0) {
+            block.launch(waits_for_small_grids{}, dynpar::shape(1, 1), count, they_wait);
+        } else {
+            block.launch(*this, dynpar::shape(1, 1), levels - 1, count, they_wait);
+        }
+    }
+};
+struct shallow_and_deep_waits {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned count, bool they_wait) const {
+        if (they_wait) {
+            block.launch(waits_for_a_lane{}, dynpar::shape(2, 1));
+        } else {
+            block.launch(waits_for_both_warps{}, dynpar::shape(2, 1));
+        }
+        block.launch(deep_down{}, dynpar::shape(1, 1), they_wait ? 1u : 0u, count, they_wait);
+    }
+};
+
+TEST_CASE("a round of shallow and deep blocks that wait keeps no wait of another warp from its end") {
+    for (const bool they_wait : {false, true}) {
+        for (unsigned count = 24; count < 40; ++count) {
+            CAPTURE(they_wait);
+            CAPTURE(count);
+            dynpar::queue_options options;
+            options.block_threads = 64;
+            options.worker_blocks = 1;
+            dynpar::queue_engine engine(options);
+            const dynpar::report report = engine.run(shallow_and_deep_waits{}, dynpar::shape(1, 1), count, they_wait);
+            CHECK(report.failed_calls == 0);
+        }
+    }
+}
+
 }  // namespace

@@ -127,8 +127,8 @@ __device__ inline bool step() {
     }
 }
 
-/// All lanes together: runs `action` on top of a frame whose shallowest waiting block has this depth. `awaited`: a grid
-/// node that the frame waits for.
+/// All lanes together: runs `action` on top of a frame in which blocks wait, the deepest at this depth. `awaited`: a
+/// grid node that the frame waits for.
 template <class Action>
 __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action action) {
     warp_state& warp = this_warp();

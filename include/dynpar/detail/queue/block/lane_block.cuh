@@ -34,11 +34,11 @@ public:
         const unsigned launched = launched_ & block_outcome::count_mask;
         if (own_ == 0 && launched == 0) return status::success;
         if (ensure_own() == 0) return fail(operation::wait, status::out_of_memory);
-        if ((launched_ & block_outcome::late) != 0) point_lanes_to_own(grid_, own_);
+        const arena_index target = (launched_ & block_outcome::late) != 0 ? own_ : 0;
         if (launched != 0) count_children(own_, static_cast<int>(launched));
         launched_ = block_outcome::accounted;
         fresh_ = false;
-        wait_for_children(own_, depth());
+        wait_for_children(own_, depth(), grid_, target);
         return run_stopped() ? status::launch_failed : status::success;
 #else
         return status::not_supported;
@@ -116,7 +116,7 @@ private:
     __device__ bool push_and_count(Task& task) {
         task.grid = own_ != 0 ? own_ : grid_;
         if (!push(task) && apply(push_child_spilled(*this, task)) != status::success) return false;
-        launched_ += blocks_of(task);
+        ++launched_;
         return true;
     }
     /// A task among the spilled ones is not redirected, so the node is made now.

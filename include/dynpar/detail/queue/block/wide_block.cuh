@@ -134,7 +134,7 @@ private:
         const arena_index mine = load_relaxed(own());
         task.grid = mine != 0 ? mine : grid_;
         if (!push(task) && !push_child_spilled(own(), grid_, depth(), task)) return false;
-        launched_ += blocks_of(task);
+        ++launched_;
         return true;
     }
     /// A grid of one block that its task describes completely, for cases that the kernels' own route excludes: a traced

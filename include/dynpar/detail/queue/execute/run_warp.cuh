@@ -25,20 +25,13 @@ __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task
     if (have) outcome = begin();
     bool settled = false;
     while (rendezvous(returned) != returned) {
-        if (have && !settled) settle_alone(grid, task_info, 0, outcome);
+        arena_index target = 0;
+        if (have && !settled) target = settle_alone(grid, task_info, 0, outcome);
         settled = true;
-        wait_in_round(0, 0);
+        wait_in_round(0, 0, grid, target);
     }
     settle_round(have && !settled, grid, task_info, outcome);
     frame.end();
-}
-
-/// All lanes together: small grids that have got a node are from now on counted once by their parents' nodes.
-__device__ __noinline__ inline void count_small_grids_once(arena_index node, arena_index parent, small_grid small,
-                                                           std::uint32_t rank) {
-    flush_withheld_children();
-    if (node != 0 && rank == 0) add_to_counter(parent, 1 - static_cast<int>(small.blocks()));
-    __syncwarp();
 }
 
 /// The same of wide tasks: some of the lanes' blocks may be of small grids.
@@ -52,18 +45,22 @@ __device__ inline void run_round_of_wide_tasks(bool have, const wide_task& task,
     if (have) outcome = begin();
     bool settled = false;
     while (rendezvous(returned) != returned) {
+        arena_index target = 0;
         if (have && !settled) {
-            // A block that has not returned may make the node later: too late to redirect what runs then.
-            const arena_index node = is_small ? small_node(task.grid, small, task.info & info::depth_mask) : 0;
-            if (is_small && node == 0) stop_run(no_memory);
-            settle_alone(task.grid, task.info, node, outcome);
+            // A block that has not returned may need the node later: too late to redirect what runs then.
+            const arena_index node =
+                is_small ? small_node_after_return(task.grid, small, task.info & info::depth_mask) : 0;
+            if (is_small && node == 0) {
+                stop_run(no_memory);  // and the grid is never complete
+            } else {
+                target = settle_alone(task.grid, task.info, node, outcome);
+            }
         }
         settled = true;
-        wait_in_round(0, 0);
+        wait_in_round(0, 0, task.grid, target);
     }
     const arena_index node = is_small ? load_relaxed_in_block(this_warp().small_nodes[small.first_lane()]) : 0;
-    settle_round_of_wide_tasks(have && !settled, task.grid, task.info, node, outcome);
-    if (__any_sync(all_lanes, node != 0)) count_small_grids_once(node, task.grid, small, rank);
+    settle_round_of_wide_tasks(have && !settled, task.grid, task.info, node, outcome, is_small && rank != 0 ? 0 : 1);
     nodes.end();
     frame.end();
 }

@@ -29,19 +29,23 @@ __device__ unsigned all_warps();
 __device__ bool take_back(unsigned& bits);
 
 /// All lanes of a round in which some wait, including those that have returned (`own` is 0). True for a lane whose
-/// children are complete.
-__device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t depth) {
+/// children are complete. What runs on top of the round is deeper than all blocks that wait in it, since it keeps all
+/// of them from going on. `grid` and `target`: this lane's children that count on `grid` are to count on `target`; 0:
+/// they stay. Not before all lanes have come: until then others launch.
+__device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t depth, arena_index grid,
+                                                  arena_index target) {
     __syncwarp();
+    if (__any_sync(all_lanes, target != 0)) point_all_to_targets(grid, target);
     bool done = own != 0 && children_are_complete(own);
     if (own != 0 && run_stopped()) {
         done = true;
         count_at_stop(&stopped_workers::waits);
     }
     if (!__any_sync(all_lanes, done)) {
-        const unsigned shallowest = __reduce_min_sync(all_lanes, own != 0 ? depth : ~0u);
-        const unsigned waits = __ballot_sync(all_lanes, own != 0);
-        const arena_index awaited = __shfl_sync(all_lanes, own, __ffs(static_cast<int>(waits)) - 1);
-        if (!nested_step(static_cast<int>(shallowest), awaited)) __nanosleep(100);
+        const unsigned deepest = __reduce_max_sync(all_lanes, own != 0 ? depth : 0u);
+        const unsigned deepest_waits = __ballot_sync(all_lanes, own != 0 && depth == deepest);
+        const arena_index awaited = __shfl_sync(all_lanes, own, __ffs(static_cast<int>(deepest_waits)) - 1);
+        if (!nested_step(static_cast<int>(deepest), awaited)) __nanosleep(100);
     }
     return done;
 }
@@ -52,11 +56,15 @@ __device__ inline void note_wait(std::uint32_t depth) {
     if (load_relaxed(deepest_wait) <= depth) fetch_max_relaxed(deepest_wait, depth + 1);
 }
 
-/// For a lane in wait(): returns when its children, all counted in `own`, are complete.
-__device__ __noinline__ inline void wait_for_children(arena_index own, std::uint32_t depth) {
+/// For a lane in wait(): returns when its children, all counted in `own`, are complete. `grid` and `target`: as above.
+__device__ __noinline__ inline void wait_for_children(arena_index own, std::uint32_t depth, arena_index grid,
+                                                      arena_index target) {
+    bool done = false;
     do {
         rendezvous(waiting);
-    } while (!wait_in_round(own, depth));
+        done = wait_in_round(own, depth, grid, target);
+        target = 0;
+    } while (!done);
     fence();
 }
 

@@ -68,22 +68,6 @@ __device__ inline void point_block_tasks_to_own(arena_index grid, arena_index ow
     }
 }
 
-/// The same for tasks of lanes, by the lane that launched them, alone.
-template <class Task>
-__device__ inline void point_mine_to_own(std::uint32_t base, std::uint32_t owner_end, arena_index grid,
-                                         arena_index own) {
-    for (std::uint32_t place = base; static_cast<std::int32_t>(owner_end - place) > 0; ++place) {
-        Task& task = slot<Task>(place);
-        const bool mine = is_for_lanes(task) && launcher_of(task) == lane_rank();
-        if (mine && task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
-    }
-}
-__device__ inline void point_lanes_to_own(arena_index grid, arena_index own) {
-    const warp_state& warp = this_warp();
-    point_mine_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
-    point_mine_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
-}
-
 /// All lanes together: the same for the children of all lanes. `target`: of this lane's children; 0: they stay.
 template <class Task>
 __device__ inline void point_to_targets(std::uint32_t base, std::uint32_t owner_end, arena_index grid,
@@ -137,9 +121,12 @@ __device__ inline count_change settle_lane(arena_index grid, std::uint32_t task_
 }
 
 /// All lanes together, when all blocks of a round have returned and none of them has a node: they only count on their
-/// grids, mostly on one, and then their changes can be withheld.
-__device__ inline void settle_counting_round(bool have, arena_index grid, block_outcome outcome) {
-    const int change = have ? static_cast<int>(outcome.launched & block_outcome::count_mask) - 1 : 0;
+/// grids, mostly on one, and then their changes can be withheld. `returns`: 1; 0 for a block of a small grid that is
+/// not its first. `Ordered`: whether there are such blocks. What they have launched must be counted before the first
+/// block's return.
+template <bool Ordered>
+__device__ inline void settle_counting_round(bool have, arena_index grid, block_outcome outcome, int returns) {
+    const int change = have ? static_cast<int>(outcome.launched & block_outcome::count_mask) - returns : 0;
     const arena_index first = __shfl_sync(all_lanes, grid, 0);
     if (__all_sync(all_lanes, change == 0 || grid == first)) {
         const int sum = __reduce_add_sync(all_lanes, change);
@@ -147,7 +134,13 @@ __device__ inline void settle_counting_round(bool have, arena_index grid, block_
         return;
     }
     flush_withheld_children();
-    if (change != 0) add_to_counter(grid, change);
+    if constexpr (Ordered) {
+        if (change > 0) add_to_counter(grid, change);
+        __syncwarp();
+        if (change < 0) add_to_counter(grid, change);
+    } else if (change != 0) {
+        add_to_counter(grid, change);
+    }
     __syncwarp();
 }
 
@@ -167,49 +160,58 @@ struct counted_on {
     }
 };
 
-/// All lanes together, when all blocks of a round have returned and some of them have a node. `small_node`: of the
-/// small grid whose block the lane has run; 0: it has none.
-__device__ inline void settle_joining_round(bool have, arena_index grid, std::uint32_t task_info,
-                                            arena_index small_node, block_outcome outcome) {
-    const counted_on mine(grid, task_info, small_node, outcome);
-    const arena_index target = have ? mine.target : 0;
+/// All lanes together, when all blocks of a round of lane tasks have returned.
+__device__ inline void settle_round(bool have, arena_index grid, std::uint32_t task_info, block_outcome outcome) {
+    const bool joins = have && (outcome.own != 0 || is_sole_owner(task_info));
+    if (!__any_sync(all_lanes, joins)) return settle_counting_round<false>(have, grid, outcome, 1);
+    const arena_index target = have && (outcome.launched & block_outcome::late) != 0 ? outcome.own : 0;
     if (__any_sync(all_lanes, target != 0)) point_all_to_targets(grid, target);
     // The withheld children are counted before nodes change that other warps may read.
     flush_withheld_children();
     count_change change{0, 0};
-    if (have) change = settle_lane(mine.grid, mine.task_info, outcome);
+    if (have) change = settle_lane(grid, task_info, outcome);
     if (change.grid != 0) add_to_counter(change.grid, change.change);
     __syncwarp();
 }
+
+/// All lanes together, when all blocks of a round of wide tasks have returned and some of them have a node.
+/// `small_node`: of the small grid whose block the lane has run; 0: it has none.
 __device__ __noinline__ inline void settle_joining_round_of_wide_tasks(bool have, arena_index grid,
                                                                        std::uint32_t task_info, arena_index small_node,
-                                                                       block_outcome outcome) {
-    settle_joining_round(have, grid, task_info, small_node, outcome);
+                                                                       block_outcome outcome, int returns) {
+    const counted_on mine(grid, task_info, small_node, outcome);
+    const arena_index target = have ? mine.target : 0;
+    if (__any_sync(all_lanes, target != 0)) point_all_to_targets(grid, target);
+    flush_withheld_children();
+    count_change change{0, 0};
+    if (have && returns == 0 && small_node == 0) {
+        change = {grid, static_cast<int>(outcome.launched & block_outcome::count_mask)};
+    } else if (have) {
+        change = settle_lane(mine.grid, mine.task_info, outcome);
+    }
+    if (change.change > 0) add_to_counter(change.grid, change.change);
+    __syncwarp();
+    if (change.grid != 0 && change.change < 0) add_to_counter(change.grid, change.change);
+    __syncwarp();
 }
-
-/// All lanes together, when all blocks of a round of lane tasks have returned.
-__device__ inline void settle_round(bool have, arena_index grid, std::uint32_t task_info, block_outcome outcome) {
-    const bool joins = have && (outcome.own != 0 || is_sole_owner(task_info));
-    if (!__any_sync(all_lanes, joins)) return settle_counting_round(have, grid, outcome);
-    settle_joining_round(have, grid, task_info, 0, outcome);
-}
-/// The same of wide tasks. They join less often, so that part is out of line: what a round passes through should be
-/// short.
+/// All lanes together, when all blocks of a round of wide tasks have returned. They join less often than lane tasks, so
+/// that part is out of line: what a round passes through should be short.
 __device__ inline void settle_round_of_wide_tasks(bool have, arena_index grid, std::uint32_t task_info,
-                                                  arena_index small_node, block_outcome outcome) {
+                                                  arena_index small_node, block_outcome outcome, int returns) {
     const bool joins = have && (outcome.own != 0 || small_node != 0 || is_sole_owner(task_info));
-    if (!__any_sync(all_lanes, joins)) return settle_counting_round(have, grid, outcome);
-    settle_joining_round_of_wide_tasks(have, grid, task_info, small_node, outcome);
+    if (!__any_sync(all_lanes, joins)) return settle_counting_round<true>(have, grid, outcome, returns);
+    settle_joining_round_of_wide_tasks(have, grid, task_info, small_node, outcome, returns);
 }
 
-/// A lane that has returned while others of its round wait: its children must be counted before they run.
-__device__ __noinline__ inline void settle_alone(arena_index grid, std::uint32_t task_info, arena_index small_node,
-                                                 block_outcome outcome) {
+/// A lane that has returned while others of its round wait: its children must be counted before they run. Returns the
+/// node to which they are to be redirected, when all lanes have come; 0: they stay.
+__device__ __noinline__ inline arena_index settle_alone(arena_index grid, std::uint32_t task_info,
+                                                        arena_index small_node, block_outcome outcome) {
     add_withheld_children();
     const counted_on mine(grid, task_info, small_node, outcome);
-    if (mine.target != 0) point_lanes_to_own(grid, mine.target);
     const count_change change = settle_lane(mine.grid, mine.task_info, outcome);
     if (change.grid != 0) add_to_counter(change.grid, change.change);
+    return mine.target;
 }
 
 /// What the return of a block on a warp or a worker block changes; by one thread.

@@ -76,17 +76,19 @@ __device__ inline arena_index ensure_shared_node(arena_index& own, arena_index g
 }
 
 // Small grids: 2 to 32 blocks of one thread are one task, which the lanes of a warp run in one round. Such a grid has
-// no node at first: its parent's node counts each of its blocks. The first block that needs the grid's node, to
-// continue the grid or for its memory, makes it, and says so in warp_state::small_nodes. Since all blocks are in this
-// round, nothing that they launch can be seen by others yet, and when the round ends it is redirected to the node. From
-// then on the parent counts the grid once: the first block's lane subtracts the others.
+// no node at first: like any grid without one it counts once on its parent's node. Its return is subtracted by the lane
+// of its first block, and what all its blocks have launched is added before. The first block that needs the grid's
+// node, to continue the grid or for its memory, makes it, and says so in warp_state::small_nodes; so does the first
+// block that returns while others of the round wait. Since all blocks are in this round, nothing that they have
+// launched can be seen by others before then, and it is redirected to the node.
 
-/// A block of a small grid: the grid's node, which it makes if need be; 0 if there is no memory.
-__device__ __noinline__ inline arena_index small_node(arena_index parent, small_grid small, std::uint32_t depth) {
+/// A block of a small grid: the grid's node, which it makes of what `take` takes if need be; 0 if there is no memory.
+template <class Take>
+__device__ inline arena_index small_node(arena_index parent, small_grid small, std::uint32_t depth, Take take) {
     arena_index& place = this_warp().small_nodes[small.first_lane()];
     const arena_index there = load_relaxed(place);
     if (there != 0) return there;
-    const arena_index mine = take_node();
+    const arena_index mine = take();
     if (mine == 0) return 0;
     put_node(mine, static_cast<int>(small.blocks()), parent, depth, 0);
     fence_in_block();
@@ -94,6 +96,15 @@ __device__ __noinline__ inline arena_index small_node(arena_index parent, small_
     if (found == 0) return mine;
     release(mine, 0);
     return found;
+}
+/// From within a block.
+__device__ __noinline__ inline arena_index small_node(arena_index parent, small_grid small, std::uint32_t depth) {
+    return small_node(parent, small, depth, [] { return take_node(); });
+}
+/// When blocks have returned: then others may be giving nodes back to the cache.
+__device__ __noinline__ inline arena_index small_node_after_return(arena_index parent, small_grid small,
+                                                                   std::uint32_t depth) {
+    return small_node(parent, small, depth, [] { return allocate(0); });
 }
 
 /// A piece of the arena that is given back when the grid is complete; 0 if there is none. It begins with a memory_link.

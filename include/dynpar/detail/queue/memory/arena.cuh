@@ -148,6 +148,7 @@ inline constexpr unsigned not_given_back = ~0u;  // in the place of a size class
 template <class Cache>
 __device__ inline arena_index take_cached() {
     const int left = fetch_sub_relaxed(Cache::count(), 1);
+    between_accesses();
     if (left > 0) return Cache::places()[left - 1];
     fetch_add_relaxed(Cache::count(), 1);
     return 0;
@@ -156,6 +157,7 @@ __device__ inline arena_index take_cached() {
 template <class Cache>
 __device__ inline void give_back(arena_index piece) {
     const int place = fetch_add_relaxed(Cache::count(), 1);
+    between_accesses();
     if (place < static_cast<int>(Cache::capacity)) {
         Cache::places()[place] = piece;
     } else {

@@ -124,6 +124,9 @@ __device__ __noinline__ inline unsigned stack_place() {
     return static_cast<unsigned>(__cvta_generic_to_local(const_cast<unsigned*>(&here)));
 }
 
+/// Between two accesses that are not one: where the CPU lets another thread go on, as a GPU may.
+__device__ inline void between_accesses() {}
+
 /// The multiprocessor's clock.
 __device__ inline unsigned cycles_now() {
     unsigned now;
@@ -136,6 +139,7 @@ __device__ inline unsigned cycles_now() {
 // For a CPU: atomics of C++, with the order that the name says. Another thread may continue at may_switch(). A machine
 // whose warps are real threads also wants to know what is loaded and stored without an order: that is what its fences
 // order (tests/queue_parts).
+__device__ inline void between_accesses() { simulated_gpu::may_switch(); }
 __device__ inline void fence() {
     simulated_gpu::may_switch();
     simulated_gpu::fence(simulated_gpu::scope::device);

@@ -220,7 +220,7 @@ struct warp_state {
     // The frame: what runs here now. frame.cuh and on_top_of_wait() save it and restore it when another one begins on
     // top.
     std::uint32_t lane_base, wide_base;  // the tasks that it has launched lie from here to the owner end
-    int depth;                           // of the shallowest block that waits in it; -1: nothing waits
+    int depth;                           // of the deepest block that waits in it; -1: nothing waits
     unsigned stack_begin;                // where its threads' stacks began: see stack_place
     unsigned level;                      // frames below
     arena_index awaited;                 // a node that it waits for

@@ -122,6 +122,7 @@ __device__ inline Task* reserve() {
 template <class Task>
 __device__ inline bool push(const Task& task) {
     Task* const place = reserve<Task>();
+    between_accesses();
     if (place != nullptr) copy_task(*place, task);
     return place != nullptr;
 }

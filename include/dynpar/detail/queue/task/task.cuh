@@ -144,9 +144,6 @@ DYNPAR_FUNCTION inline bool is_for_lanes(const lane_task&) { return true; }
 DYNPAR_FUNCTION inline bool is_for_lanes(const wide_task& task) {
     return (task.info & info::width_mask) == info::on_lane;
 }
-/// How many blocks the parent of a task's grid counts, if the grid has no node.
-DYNPAR_FUNCTION inline std::uint32_t blocks_of(const lane_task&) { return 1; }
-DYNPAR_FUNCTION inline std::uint32_t blocks_of(const wide_task& task) { return task.last; }
 inline constexpr unsigned task_words = sizeof(wide_task) / sizeof(std::uint32_t);
 
 /// The beginning of every piece of the arena that belongs to a grid: see grid_node::memory.
