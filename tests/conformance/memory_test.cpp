@@ -246,7 +246,8 @@ TEST_CASE("C10: arguments of any size reach every block of a tree of grids") {
     auto engine = make_engine();
     // Few enough for an engine that bounds its pending launches.
     const std::pair<unsigned, unsigned> trees[] = {{1, 4}, {3, 3}, {33, 1}};
-    for (const auto& [first, levels] : trees) {
+    for (const auto& tree : trees) {
+        const unsigned first = tree.first, levels = tree.second;
         CAPTURE(first);
         unsigned blocks = 1;  // of a grid with that many levels below it
         for (unsigned level = 1; level <= levels; ++level) blocks = 1 + blocks * (1 + level % 3 + 1);

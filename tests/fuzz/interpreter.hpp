@@ -490,7 +490,7 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_steps(Block& block, const place_in_progr
             case action::launch:
             case action::then: do_launches(block, at, index, streams); break;
             case action::wait: {
-                dynpar::status told = dynpar::status::success;
+                dynpar::status told = static_cast<dynpar::status>(s.expected);
                 if (!at.is_mutated(mutant::wait_skipped, index)) told = block.wait();
                 if (told != static_cast<dynpar::status>(s.expected)) {
                     at.complain(mistake::wait_status, static_cast<std::uint32_t>(told), s.expected);

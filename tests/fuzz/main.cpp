@@ -271,6 +271,10 @@ public:
         int status = 0;
         const std::uint64_t most = arguments_.programs != 0 ? arguments_.programs : 2000;
         for (unsigned m = 1; m < fuzz::mutants; ++m) {
+            if (static_cast<fuzz::mutant>(m) == fuzz::mutant::wait_skipped && !engine_.has_wait) {
+                std::printf("%-26s has no place: the engine cannot wait\n", mutant_names[m]);
+                continue;
+            }
             std::uint64_t number = 0;
             fuzz::verdict v;
             for (; number < most && v.right; ++number) {

@@ -179,7 +179,7 @@ private:
                 case mutant::continuations_swapped: fits = s.what == action::then && followed_by_like(); break;
                 case mutant::argument_byte_changed: fits = launches && s.stream == all && child_has_pattern(); break;
                 case mutant::scratch_reused_early: fits = s.what == action::scratch; break;
-                case mutant::wait_skipped: fits = s.what == action::wait; break;
+                case mutant::wait_skipped: fits = s.what == action::wait && s.expected == 0; break;
                 case mutant::barrier_skipped:
                 case mutant::shared_calls_overlap: fits = s.what == action::exchange; break;
                 case mutant::refusal_not_told:
