@@ -195,20 +195,24 @@ struct join_of_calls : kept_function<Function> {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, const unsigned char* values, void* place = nullptr) const {
         if constexpr (!has_several_threads<Block>)
-            load(block, values, place, std::make_integer_sequence<unsigned, sizeof...(Values)>{});
+            join(block, values, place, std::make_integer_sequence<unsigned, sizeof...(Values)>{});
     }
 
 private:
+    /// Values that fit a few registers are on their way while the answer is.
+    static constexpr bool are_few = offset_of_value<Values...>(sizeof...(Values)) <= 32;
+    template <class Value>
+    using read = std::conditional_t<are_few, Value, const Value&>;
+
     template <class Block, unsigned... I>
-    DYNPAR_FUNCTION void load(Block& block, const unsigned char* values, void* place,
+    DYNPAR_FUNCTION void join(Block& block, const unsigned char* values, void* place,
                               std::integer_sequence<unsigned, I...>) const {
-        join(block, place,
-             *reinterpret_cast<const Values*>(
-                 values + std::integral_constant<std::size_t, offset_of_value<Values...>(I)>::value)...);
+        combine(block, place,
+                *reinterpret_cast<const Values*>(
+                    values + std::integral_constant<std::size_t, offset_of_value<Values...>(I)>::value)...);
     }
-    /// The values by value: they are on their way while the answer is.
     template <class Block>
-    DYNPAR_FUNCTION void join(Block& block, void* place, Values... values) const {
+    DYNPAR_FUNCTION void combine(Block& block, void* place, read<Values>... values) const {
         if (block.run_has_failures()) return;
         combine_values(block, this->function(), place, values...);
     }
