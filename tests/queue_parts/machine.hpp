@@ -48,6 +48,7 @@ public:
 
     queue::engine_view view{};
     queue::run_control& control() { return *view.control; }
+    const machine_size& size() const { return size_; }
 
     /// In every lane of every warp; returns when all have ended. Shared memory begins as that of a worker block does.
     void run(const std::function<void()>& thread_function);

@@ -496,8 +496,7 @@ TEST_CASE("worker blocks that begin find the first grid where the first of them 
             first.descriptor.task.info = width | queue::info::owner | queue::info::one_of_several;
             first.descriptor.task.size = queue::block_size(width == queue::info::on_lane ? 1 : 32);
             first.descriptor.task.last = blocks;
-            first.chunk_blocks = queue::guided_chunk(blocks, width, 2, 2, 3);
-            first.chunks = std::min(3u, (blocks - 1) / first.chunk_blocks + 1);
+            queue::divide(first, 3, 2);
             std::vector<unsigned char> payload(200, 17);
             first.payload_size = 200;
             for (unsigned i = 0; i < blocks; ++i) tasks.write(i);

@@ -27,6 +27,7 @@ void run_engine(machine& m, const queue::engine_view& view, const dynpar::shape&
     task.size = queue::block_size(choice.threads, shape.shared_bytes);
     task.last = static_cast<std::uint32_t>(shape.blocks.count());
     task.info = choice.width | queue::info::owner | (task.last > 1 ? queue::info::one_of_several : 0u);
+    queue::divide(first, m.size().worker_blocks, m.size().warps);
     queue::engine_view locked = view;
     locked.locked = true;
     m.run_grid([&] { queue::persistent_grid<Kernel, Args...>(locked, first, payload); });

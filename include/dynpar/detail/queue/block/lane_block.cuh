@@ -87,12 +87,18 @@ private:
     /// later, all at once.
     __device__ arena_index ensure_own(std::uint32_t flags = 0) {
         if (own_ == 0) {
-            const arena_index parent = is_of_small_grid() ? node_of_small_grid() : grid_;
-            if (parent != 0) own_ = make_node(parent, depth() | flags);
+            own_ = is_of_small_grid() ? make_node_in_small_grid(grid_, descriptor_, depth() | flags)
+                                      : make_node(grid_, depth() | flags);
             fresh_ = !is_owner() && !is_of_small_grid();
             if (own_ != 0 && (launched_ & block_outcome::count_mask) != 0) launched_ |= block_outcome::late;
         }
         return own_;
+    }
+    /// In one call: what lives across it takes registers in every kernel.
+    static __device__ __noinline__ arena_index make_node_in_small_grid(arena_index grid, arena_index descriptor,
+                                                                       std::uint32_t depth_and_flags) {
+        const arena_index parent = small_node(grid, small_grid(descriptor), depth_and_flags & info::depth_mask);
+        return parent != 0 ? make_node(parent, depth_and_flags) : 0;
     }
     __device__ arena_index node_of_small_grid() const { return small_node(grid_, small_grid(descriptor_), depth()); }
     /// The grid node that holds the block's continuations and scratch memory.
@@ -108,8 +114,12 @@ private:
 
     /// Of what a lane launches before it has a node, only tasks for lanes are redirected: they say which lane it was.
     __device__ bool push_child(wide_task& task) {
-        if (!is_for_lanes(task) && ensure_own() == 0) return false;
-        return push_and_count(task);
+        if (is_for_lanes(task)) return push_and_count(task);
+        return apply(push_warp_child(*this, task)) == status::success;
+    }
+    static __device__ __noinline__ block_and_status<lane_block> push_warp_child(lane_block block, wide_task task) {
+        const bool pushed = block.ensure_own() != 0 && block.push_and_count(task);
+        return {block, pushed ? status::success : status::out_of_memory};
     }
     __device__ bool push_child(lane_task& task) { return push_and_count(task); }
     template <class Task>

@@ -146,9 +146,7 @@ public:
         task.last = static_cast<std::uint32_t>(s.blocks.count());
         task.info =
             choice.width | info::owner | (task.last > 1 ? info::one_of_several : 0u) | (traced ? info::traced : 0u);
-        const unsigned warps = threads / warp_size;
-        first.chunk_blocks = guided_chunk(task.last, choice.width, warps, warps, worker_blocks);
-        first.chunks = std::min(worker_blocks, (task.last - 1) / first.chunk_blocks + 1);
+        divide(first, worker_blocks, threads / warp_size);
         return first;
     }
 

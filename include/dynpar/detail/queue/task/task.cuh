@@ -221,6 +221,14 @@ struct first_grid {
     std::uint32_t chunks;  // for which there are worker blocks
 };
 
+/// Divides the first grid into chunks for so many worker blocks of so many warps.
+DYNPAR_FUNCTION inline void divide(first_grid& first, unsigned worker_blocks, unsigned warps) {
+    const wide_task& task = first.descriptor.task;
+    first.chunk_blocks = guided_chunk(task.last, task.info & info::width_mask, warps, warps, worker_blocks);
+    const std::uint32_t chunks = (task.last - 1) / first.chunk_blocks + 1;
+    first.chunks = chunks < worker_blocks ? chunks : worker_blocks;
+}
+
 // ---- A kernel and its arguments, as bytes
 
 /// The arguments one after another, each aligned as its type requires; std::tuple is not trivially copyable.
