@@ -129,8 +129,8 @@ public:
                 return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
             }
         }
-        if constexpr (payload_bytes < Kernel,
-                      Args... >> sizeof(wide_arguments) && payload_bytes<Kernel, Args...> <= most_carried_bytes) {
+        constexpr unsigned bytes = payload_bytes<Kernel, Args...>;
+        if constexpr (sizeof(wide_arguments) < bytes && bytes <= most_carried_bytes) {
             if (direct && (is_single_thread(s) || is_small(s)))
                 return apply(launch_carrying<Kernel, Args...>(derived(), payload, s.blocks.x));
         }
