@@ -82,4 +82,14 @@ struct bits_of_any {
     static DYNPAR_FUNCTION constexpr T combine(const T& a, const T& b) { return bit_or{}(a, b); }
 };
 
+/// Whether any value is true. `nested_reduce` ends with the first one that is.
+struct whether_any {
+    using value_type = bool;                                            ///< yes or no
+    static DYNPAR_FUNCTION constexpr bool identity() { return false; }  ///< of none: no
+    /// Whether either is.
+    static DYNPAR_FUNCTION constexpr bool combine(bool a, bool b) { return a || b; }
+    /// What a further value does not change.
+    static DYNPAR_FUNCTION constexpr bool is_final(bool value) { return value; }
+};
+
 }  // namespace dynpar
