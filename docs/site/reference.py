@@ -25,6 +25,8 @@ SUBJECTS = [
       "engine/host.hpp", "engine/cdp.cuh", "engine_options.hpp", "engine_kind.hpp", "probe_gpu.hpp"]),
     ("kernels", "Kernels and blocks", "What a kernel is, and what it can ask of its block.",
      ["block.hpp", "kernel.hpp", "print.hpp"]),
+    ("loops", "Nested loops", "Loops of another length in each thread, which threads and child grids share.",
+     ["nested_for.hpp"]),
     ("values", "Kernels with values", "Kernels that return a value to their caller.",
      ["result.hpp", "value_list.hpp", "call_outcome.hpp"]),
     ("together", "Threads together", "Votes, reductions and scans of a warp or a block, atomic operations, and what all threads of a run add to.",

@@ -16,6 +16,7 @@
 #include "kernel.hpp"
 #include "limits.hpp"
 #include "monoids.hpp"
+#include "nested_for.hpp"
 #include "operators.hpp"
 #include "print.hpp"
 #include "reducer.hpp"

@@ -398,6 +398,9 @@ public:
 #endif
     }
 
+    /// For nested loops: a launch takes microseconds.
+    static constexpr bool launches_are_costly = true;
+
     /// For reducers: blocks of several grids run at once, and a slot is that of a lane of their multiprocessor.
     static constexpr detail::slot_use use_of_slots = detail::slot_use::shared;
     /// For reducers: which engine's this is, and where this thread adds.

@@ -1,0 +1,298 @@
+// Contract row C22: loops whose iterations threads and child grids share.
+#include "engine_under_test.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+using namespace conformance;
+
+namespace {
+
+using dynpar::nested_for_options;
+using dynpar::nested_grids;
+
+/// Marks an iteration.
+struct mark {
+    static constexpr const char* name = "mark";
+    unsigned* marks;
+    DYNPAR_FUNCTION void operator()(unsigned i) const { dynpar::atomic_add(marks + i, 1u); }
+};
+
+/// Counts the marks that are not 1.
+struct check_marks {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const unsigned* marks, unsigned count, unsigned* wrong) const {
+        for (unsigned i = block.thread_rank(); i < count; i += block.num_threads())
+            if (marks[i] != 1) dynpar::atomic_add(wrong, 1u);
+    }
+};
+
+enum class form { by_warp, by_block };
+
+/// Every thread has the loop from begin[i] to begin[i + 1]. What stays in place is done when the call returns, what
+/// does not is done when the continuation begins.
+struct run_loops {
+    nested_for_options options;
+    form how;
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const unsigned* begin, unsigned threads, unsigned* marks,
+                                    unsigned* wrong, unsigned* failed) const {
+        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned first = i < threads ? begin[i] : 0, count = i < threads ? begin[i + 1] - first : 0;
+        dynpar::status done = dynpar::status::success;
+        if (how == form::by_warp) {
+            done = dynpar::nested_for(block, count, mark{marks + first}, options);
+        } else {
+            auto* memory = block.template shared<std::byte>(block.num_threads() * dynpar::nested_for_bytes<mark>);
+            done = dynpar::nested_for(dynpar::this_block(block, memory), count, mark{marks + first}, options);
+        }
+        if (done != dynpar::status::success) dynpar::atomic_add(failed, 1u);
+        const bool is_in_place = options.in_place != 0 && count <= options.in_place;
+        for (unsigned k = 0; is_in_place && k < count; ++k)
+            if (dynpar::atomic_load(marks + first + k) != 1) dynpar::atomic_add(wrong, 1u);
+        if (i == 0) block.then(check_marks{}, dynpar::shape(1, 32), marks, begin[threads], wrong);
+    }
+};
+
+/// Lengths of loops, one after another: where each begins, and where the last one ends.
+std::vector<unsigned> begins_of(unsigned threads, unsigned (*length)(unsigned)) {
+    std::vector<unsigned> begin{0};
+    for (unsigned i = 0; i < threads; ++i) begin.push_back(begin.back() + length(i));
+    return begin;
+}
+unsigned none(unsigned) { return 0; }
+unsigned one(unsigned) { return 1; }
+unsigned one_huge(unsigned i) { return i == 5 ? many(30000) : 0; }
+unsigned all_large(unsigned) { return 45; }
+unsigned skewed(unsigned i) {
+    const unsigned drawn = (i * 2654435761u) >> 16 & 0xff;
+    return drawn < 100 ? 0 : drawn < 220 ? drawn % 7 : drawn < 250 ? drawn % 90 : many(3000) + drawn;
+}
+
+nested_for_options with(unsigned in_place, nested_grids grids) {
+    nested_for_options options;
+    options.in_place = in_place;
+    options.piece = 100;
+    options.grids = grids;
+    return options;
+}
+const nested_for_options all_options[] = {{},
+                                          with(nested_for_options::all, nested_grids::automatic),
+                                          with(20, nested_grids::one_each),
+                                          with(20, nested_grids::one_for_all)};
+
+/// Runs loops of these lengths, in every way; each iteration has to run once.
+void run_each_once(const dynpar::shape& s, unsigned (*length)(unsigned)) {
+    auto engine = make_engine();
+    const unsigned width = s.moldable ? engine.moldable_threads(dynpar::at_most(s.threads.x)) : s.threads.x;
+    const unsigned threads = s.blocks.x * width - (width > 1 ? 1 : 0);  // one has no loop
+    const std::vector<unsigned> begins = begins_of(threads, length);
+    const auto begin = engine.make_buffer<unsigned>(begins);
+    for (const nested_for_options& options : all_options) {
+        for (const form how : {form::by_warp, form::by_block}) {
+            CAPTURE(options.in_place);
+            CAPTURE(static_cast<int>(options.grids));
+            CAPTURE(static_cast<int>(how));
+            auto marks = filled(engine, std::max(begins.back(), 1u), 0u);
+            auto wrong = filled(engine, 1, 0u), failed = filled(engine, 1, 0u);
+            engine.run(run_loops{options, how}, s, static_cast<const unsigned*>(begin.data()), threads, marks.data(),
+                       wrong.data(), failed.data());
+            CHECK(wrong.value() == 0);
+            CHECK(failed.value() == 0);
+            const std::vector<unsigned> marked = marks.to_vector();
+            CHECK(std::count(marked.begin(), marked.end(), 1u) == begins.back());
+        }
+    }
+}
+
+TEST_CASE("C22: each iteration of a nested loop runs once, at every width, whatever the lengths") {
+    for (const unsigned threads : {1u, 2u, 31u, 32u, 33u, 100u, 256u, 512u, 1024u}) {
+        if (threads > widest_block) continue;
+        CAPTURE(threads);
+        for (auto* const length : {none, one, one_huge, all_large, skewed})
+            run_each_once(dynpar::shape(3, threads, threads * dynpar::nested_for_bytes<mark>), length);
+    }
+}
+
+TEST_CASE("C22: the same in moldable blocks, and without shared memory") {
+    for (auto* const length : {one_huge, skewed}) {
+        run_each_once(dynpar::shape(9, dynpar::at_most(256), dynpar::bytes_per_thread(dynpar::nested_for_bytes<mark>)),
+                      length);
+    }
+    auto engine = make_engine();
+    const std::vector<unsigned> begins = begins_of(64, skewed);
+    const auto begin = engine.make_buffer<unsigned>(begins);
+    auto marks = filled(engine, begins.back(), 0u);
+    auto wrong = filled(engine, 1, 0u), failed = filled(engine, 1, 0u);
+    const dynpar::report report =
+        engine.try_run(run_loops{{}, form::by_block}, dynpar::shape(1, 64), static_cast<const unsigned*>(begin.data()),
+                       64u, marks.data(), wrong.data(), failed.data());
+    CHECK(only_failure(report).status == dynpar::status::shared_memory_exceeded);
+    CHECK(wrong.value() == 0);
+    const std::vector<unsigned> marked = marks.to_vector();
+    CHECK(std::count(marked.begin(), marked.end(), 1u) == begins.back());
+}
+
+TEST_CASE("C22: a nested loop whose child grid is refused is in the report, and the others run") {
+    dynpar::limits limits;
+    limits.nesting_depth = 0;
+    auto engine = make_engine(limits);
+    for (const form how : {form::by_warp, form::by_block}) {
+        for (const nested_grids grids : {nested_grids::one_each, nested_grids::one_for_all}) {
+            CAPTURE(static_cast<int>(how));
+            CAPTURE(static_cast<int>(grids));
+            constexpr unsigned threads = 64, large = 3;
+            const auto length = [](unsigned i) { return i == 3 || i == 7 || i == 40 ? 50u : 4u; };
+            const std::vector<unsigned> begins = begins_of(threads, length);
+            const auto begin = engine.make_buffer<unsigned>(begins);
+            auto marks = filled(engine, begins.back(), 0u);
+            auto wrong = filled(engine, 1, 0u), failed = filled(engine, 1, 0u);
+            const dynpar::report report = engine.try_run(
+                run_loops{with(20, grids), how}, dynpar::shape(1, threads, threads * dynpar::nested_for_bytes<mark>),
+                static_cast<const unsigned*>(begin.data()), threads, marks.data(), wrong.data(), failed.data());
+            const unsigned grids_lost = grids == nested_grids::one_each ? large : how == form::by_warp ? 2 : 1;
+            CHECK(report.lost_launches == grids_lost);
+            for (const dynpar::failure& failure : report.failures) {
+                CHECK(failure.status == dynpar::status::nesting_depth_exceeded);
+                CHECK(failure.kernel == "mark");
+            }
+            CHECK(failed.value() == large);
+            const std::vector<unsigned> marked = marks.to_vector();
+            for (unsigned i = 0; i < threads; ++i) {
+                for (unsigned k = begins[i]; k < begins[i + 1]; ++k) CHECK(marked[k] == (length(i) > 20 ? 0 : 1));
+            }
+        }
+    }
+}
+
+/// Warps of a block make calls of their own, a different number of them.
+struct warps_with_loops {
+    static constexpr unsigned longest = 11, most_calls = 4;
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* marks) const {
+        const unsigned rank = block.thread_rank();
+        for (unsigned i = 0; i < dynpar::this_warp(block).meta_group_rank(); ++i)
+            dynpar::nested_for(block, rank % (longest + 1), mark{marks + (rank * most_calls + i) * longest});
+    }
+};
+
+TEST_CASE("C22: warps of a block have nested loops of their own, each in its own time") {
+    auto engine = make_engine();
+    constexpr unsigned threads = 150, longest = warps_with_loops::longest, calls = warps_with_loops::most_calls;
+    auto marks = filled(engine, threads * calls * longest, 0u);
+    engine.run(warps_with_loops{}, dynpar::shape(1, threads), marks.data());
+    const std::vector<unsigned> marked = marks.to_vector();
+    unsigned wrong = 0;
+    for (unsigned i = 0; i < marked.size(); ++i) {
+        const unsigned rank = i / longest / calls, call = i / longest % calls;
+        wrong += marked[i] != (call < rank / 32 && i % longest < rank % (longest + 1) ? 1 : 0);
+    }
+    CHECK(wrong == 0);
+}
+
+/// Counts an iteration, and launches a grid that counts another one.
+struct count_and_launch {
+    unsigned* counts;
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, long long i) const {
+        dynpar::atomic_add(&counts[0], 1u);
+        if (i % 2 == 0) block.launch(count_one{}, dynpar::shape(1, 1), &counts[1]);
+    }
+};
+struct loops_that_launch {
+    nested_for_options options;
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* counts) const {
+        const long long count = static_cast<long long>(block.thread_rank() % 40) - 10;  // some are negative
+        dynpar::nested_for(block, count, count_and_launch{counts}, options);
+    }
+};
+
+TEST_CASE("C22: the body of a nested loop may launch, and a negative count is none") {
+    for (const nested_for_options& options : all_options) {
+        for (const unsigned threads : {1u, 40u, 120u}) {
+            CAPTURE(threads);
+            auto engine = make_engine();
+            auto counts = filled(engine, 2, 0u);
+            engine.run(loops_that_launch{options}, dynpar::shape(2, threads), counts.data());
+            unsigned all = 0, even = 0;
+            for (unsigned i = 0; i < threads; ++i) {
+                const unsigned count = std::max(i % 40, 10u) - 10;
+                all += 2 * count;
+                even += 2 * ((count + 1) / 2);
+            }
+            CHECK(counts.to_vector() == std::vector<unsigned>{all, even});
+        }
+    }
+}
+
+// ---- nested_reduce
+
+struct number_of {
+    unsigned of;
+    DYNPAR_FUNCTION unsigned operator()(unsigned i) const { return of + i % 100; }
+};
+/// Whether it is this one; counts how often it is asked.
+struct is_number {
+    unsigned number;
+    unsigned* asked;
+    DYNPAR_FUNCTION bool operator()(unsigned i) const {
+        dynpar::atomic_add(asked, 1u);
+        return i == number;
+    }
+};
+
+struct reduce_loops {
+    form how;
+
+    template <class Block, class Body, class Monoid>
+    DYNPAR_FUNCTION typename Monoid::value_type reduce(Block& block, void* memory, unsigned count, const Body& body,
+                                                       Monoid monoid) const {
+        return how == form::by_warp ? dynpar::nested_reduce(block, count, body, monoid)
+                                    : dynpar::nested_reduce(dynpar::this_block(block, memory), count, body, monoid);
+    }
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const unsigned* begin, unsigned* wrong, unsigned* asked) const {
+        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned count = begin[i + 1] - begin[i];
+        auto* memory = block.template shared<std::byte>(block.num_threads() * dynpar::nested_for_bytes<is_number>);
+        unsigned sum = 0, least = ~0u;
+        for (unsigned k = 0; k < count; ++k) {
+            sum += i + k % 100;
+            least = i;
+        }
+        unsigned found = 0;
+        found += reduce(block, memory, count, number_of{i}, dynpar::sum<unsigned>{}) != sum;
+        found += reduce(block, memory, count, number_of{i}, dynpar::smallest<unsigned>{}) != least;
+        found += reduce(block, memory, count, is_number{count / 2, asked}, dynpar::whether_any{}) != (count != 0);
+        found += reduce(block, memory, count, is_number{count, asked + 1}, dynpar::whether_any{}) != false;
+        if (found != 0) dynpar::atomic_add(wrong, found);
+    }
+};
+
+TEST_CASE("C22: a nested reduction gives each thread the value of its own loop, at every width") {
+    auto engine = make_engine();
+    for (const unsigned threads : {1u, 2u, 31u, 32u, 33u, 100u, 256u, 512u, 1024u}) {
+        if (threads > widest_block) continue;
+        for (auto* const length : {none, one, one_huge, all_large, skewed}) {
+            for (const form how : {form::by_warp, form::by_block}) {
+                CAPTURE(threads);
+                CAPTURE(static_cast<int>(how));
+                const std::vector<unsigned> begins = begins_of(2 * threads, length);
+                const auto begin = engine.make_buffer<unsigned>(begins);
+                auto wrong = filled(engine, 1, 0u), asked = filled(engine, 2, 0u);
+                engine.run(reduce_loops{how},
+                           dynpar::shape(2, threads, threads * dynpar::nested_for_bytes<is_number> + 16),
+                           static_cast<const unsigned*>(begin.data()), wrong.data(), asked.data());
+                CHECK(wrong.value() == 0);
+                CHECK(asked.to_vector()[1] == begins.back());
+                // Half of the loop is enough; threads that are in the middle of theirs may go on for a while.
+                if (length == one_huge && threads > 2) CHECK(asked.to_vector()[0] <= begins.back() * 3 / 4);
+            }
+        }
+    }
+}
+
+}  // namespace
