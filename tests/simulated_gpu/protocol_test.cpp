@@ -381,4 +381,65 @@ TEST_CASE("a round of shallow and deep blocks that wait keeps no wait of another
     }
 }
 
+/// Of three blocks of one round, two launch many grids and return, and the third waits for one.
+struct one_of_three_waits {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* count, unsigned first, unsigned last) const {
+        const bool waits = block.block_rank() == 1;
+        const unsigned grids = waits ? 1 : block.block_rank() == 0 ? first : last;
+        for (unsigned i = 0; i < grids; ++i) block.launch(count_one{}, dynpar::shape(1, 32), count);
+        if (waits) block.wait();
+    }
+};
+
+TEST_CASE("what has spilled while a block of a round waited runs when the round has ended") {
+    for (const engine_size& size : {engine_size{32, 1}, engine_size{64, 2}}) {
+        for (const unsigned first : {255u, 300u}) {
+            CAPTURE(size.block_threads);
+            CAPTURE(first);
+            auto engine = engine_of(size.block_threads, size.worker_blocks);
+            auto count = filled(engine, 1, u64{0});
+            engine.run(one_of_three_waits{}, dynpar::shape(3, 1), count.data(), first, 45u);
+            CHECK(count.to_vector()[0] == first + 1 + 45);
+        }
+    }
+}
+
+/// A warp launches more grids than its deque holds; meanwhile a thread of another warp launches one that makes the
+/// block take its grid's node as its own: a grid to be published, or by the general route.
+struct spills_and_takes_the_node {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* count, unsigned* launched, unsigned each, unsigned when,
+                                    bool is_published) const {
+        if (block.thread_rank() < 32) {
+            for (unsigned i = 0; i < each; ++i) {
+                dynpar::atomic_add(launched, 1u);
+                block.launch(count_one{}, dynpar::shape(1, 1), count);
+            }
+        } else if (block.thread_rank() == 32) {
+            while (dynpar::atomic_add(launched, 0u) < when) {
+            }
+            const dynpar::dimensions blocks = is_published ? dynpar::dimensions(2) : dynpar::dimensions(1, 2);
+            block.launch(count_one{}, dynpar::shape(blocks, dynpar::dimensions(32)), count);
+        }
+    }
+};
+
+TEST_CASE("threads of a block that come to its node in different ways at once find the same") {
+    constexpr unsigned each = dynpar::detail::queue::tuning::lane_deque_capacity / 32 + 2;
+    for (const bool is_published : {true, false}) {
+        for (unsigned when = 32 * (each - 2) - 8; when < 32 * (each - 2) + 24; ++when) {
+            CAPTURE(is_published);
+            CAPTURE(when);
+            auto engine = engine_of(64, 1);
+            auto count = filled(engine, 1, u64{0});
+            auto launched = filled(engine, 1, 0u);
+            const dynpar::report report = engine.run(spills_and_takes_the_node{}, dynpar::shape(1, 64), count.data(),
+                                                     launched.data(), each, when, is_published);
+            CHECK(count.to_vector()[0] == 32 * each + 2);
+            CHECK(report.grids == 32 * each + 2);
+        }
+    }
+}
+
 }  // namespace

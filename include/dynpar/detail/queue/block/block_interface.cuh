@@ -410,11 +410,9 @@ protected:
         at<grid_descriptor>(place)->link = {0, piece_class};
         const bool on_worker_block = (task_info & info::width_mask) == info::on_block;
         arena_index& own = on_worker_block ? this_block().gang.own : this_warp().own;
-        // If this is not the grid's own node, a wait() has made it.
-        const arena_index there = load_relaxed(own);
-        const arena_index counts_on = there != 0 ? there : parent;
+        // If this is not the grid's own node, a wait() has made it, or a thread whose task spilled.
+        const arena_index counts_on = use_own_grid(own, parent);
         put_node(node, static_cast<int>(blocks), counts_on, depth, place);
-        if (there == 0) store_relaxed(own, parent);
         fetch_max_relaxed(on_worker_block ? this_block().gang.own_counts : this_warp().own_counts,
                           counted::block_and_visible_children);
         count_children(counts_on, 1);

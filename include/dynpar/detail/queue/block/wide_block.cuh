@@ -105,9 +105,7 @@ private:
     /// unless a wait() has made another.
     __device__ arena_index ensure_own() const {
         if (!is_sole_owner(info_)) return ensure_shared_node(own(), grid_, depth());
-        const arena_index there = load_relaxed_in_block(own());
-        if (there == 0) store_relaxed_in_block(own(), grid_);  // every other thread of the block stores the same
-        return there != 0 ? there : grid_;
+        return use_own_grid(own(), grid_);
     }
     __device__ arena_index grid_of_its_own() const { return is_owner() ? grid_ : ensure_own(); }
     __device__ bool is_own_shared_memory(const void* place) const {

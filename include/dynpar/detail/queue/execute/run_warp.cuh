@@ -262,9 +262,11 @@ __device__ __noinline__ void run_claimed_on_lanes(const claimed_blocks& claimed)
     run_wide_on_lanes<Nested>(lane_rank() < claimed.count, task, claimed.first + lane_rank());
 }
 
+/// Neither on its deques nor spilled: what has spilled comes back in a step, not while the warp searches.
 __device__ inline bool has_no_tasks() {
     const warp_state& warp = this_warp();
-    return warp.lane_owner_end == warp.lane_steal_end && warp.wide_owner_end == warp.wide_steal_end;
+    return warp.lane_owner_end == warp.lane_steal_end && warp.wide_owner_end == warp.wide_steal_end &&
+           (warp.spilled_lanes | warp.spilled_wides) == 0;
 }
 
 /// All lanes of a warp that has run all its tasks: if nothing more is near, flushes its batch, since others may be

@@ -75,6 +75,16 @@ __device__ inline arena_index ensure_shared_node(arena_index& own, arena_index g
     return found;
 }
 
+/// Of the only block of a grid with a node, where that node will do: takes it as the block's own, unless another of its
+/// threads has taken or made one. Returns the block's own.
+__device__ inline arena_index use_own_grid(arena_index& own, arena_index grid) {
+    const arena_index there = load_relaxed(own);
+    if (there != 0) return there;
+    between_accesses();
+    const arena_index found = compare_exchange_relaxed(own, 0u, grid);
+    return found != 0 ? found : grid;
+}
+
 // Small grids: 2 to 32 blocks of one thread are one task, which the lanes of a warp run in one round. Such a grid has
 // no node at first: like any grid without one it counts once on its parent's node. Its return is subtracted by the lane
 // of its first block, and what all its blocks have launched is added before. The first block that needs the grid's
