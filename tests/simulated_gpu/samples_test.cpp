@@ -10,6 +10,7 @@
 #include "../../samples/sudoku/kernels.hpp"
 #include "../../samples/sudoku/puzzles.hpp"
 #include "../../samples/uts/kernels.hpp"
+#include "../../samples/vertex_cover/search.hpp"
 
 namespace {
 
@@ -165,4 +166,46 @@ TEST_CASE("integrals are the CPU's, bit by bit where they are joined, and so are
         CHECK(2 * result.total.found - 1 == expected.cells);
         CHECK(std::fabs(result.total.sum - expected.sum) < 1e-13 * expected.sum);
     }
+}
+
+TEST_CASE("covers of graphs are as small as the CPU's, and are covers, whatever the order of the search") {
+    using namespace vertex_cover;
+    dynpar::queue_engine engine = small_engine();
+    number splits = 0;
+    for (unsigned seed = 1; seed <= 3; ++seed) {
+        for (const graph& g : {random_graph(40, 120, seed), grid_graph(36, 900, seed),
+                               union_of({random_graph(12, 300, seed), random_graph(14, 250, seed)}),
+                               complement_of(p_hat_graph(30, 600, seed))}) {
+            const cpu_result expected = solve_on_cpu(g);
+            vertex_set all(g.vertices());
+            for (unsigned v = 0; v < g.vertices(); ++v) all[v] = v;
+            search_on<dynpar::queue_engine> search(engine, g, all);
+            for (int run = 0; run < 2; ++run) {
+                search.prepare();
+                engine.run(visit{}, search.shape(), search.root());
+                const vertex_set cover = search.cover();
+                CHECK(cover.size() == expected.cover.size());
+                CHECK(is_cover(g, cover));
+                splits += search.splits();
+            }
+        }
+    }
+    CHECK(splits > 0);
+}
+
+TEST_CASE("a search for a cover that runs out of memory says so and ends") {
+    using namespace vertex_cover;
+    dynpar::queue_options options;
+    options.block_threads = 64;
+    options.worker_blocks = 1;
+    options.memory_bytes = 4 << 20;
+    dynpar::queue_engine engine(options);
+    const graph g = random_graph(1500, 100, 1);
+    vertex_set all(g.vertices());
+    for (unsigned v = 0; v < g.vertices(); ++v) all[v] = v;
+    search_on<dynpar::queue_engine> search(engine, g, all);
+    const dynpar::report report = engine.try_run(visit{}, search.shape(), search.root());
+    REQUIRE(!report.failures.empty());
+    CHECK(report.failures[0].status == dynpar::status::out_of_memory);
+    CHECK(is_cover(g, search.cover()));
 }
