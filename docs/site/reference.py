@@ -59,7 +59,7 @@ VALUES_OF_BLOCK = "value_interface"
 # The guide has tables of all members of these.
 IN_GUIDE = ("report", "failure", "run_needs", "engine_options", "host_options", "queue_options", "limits")
 # For dynpar's own headers.
-PRIVATE_MACROS = {"DYNPAR_NOINLINE", "DYNPAR_ON_HOST", "DYNPAR_VERSION_TEXT", "DYNPAR_VERSION_QUOTED"}
+PRIVATE_MACROS = {"DYNPAR_FORCEINLINE", "DYNPAR_NOINLINE", "DYNPAR_ON_HOST", "DYNPAR_VERSION_TEXT", "DYNPAR_VERSION_QUOTED"}
 MEMBERS = {"function", "variable", "enum", "typedef", "define"}
 
 

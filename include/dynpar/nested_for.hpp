@@ -207,8 +207,8 @@ DYNPAR_FUNCTION nested_plan plan_of(const nested_for_options& options, unsigned 
 
 /// A child grid for the loop of the calling thread.
 template <class Count, class Block, class Body>
-DYNPAR_FUNCTION status launch_range(Block& block, nested_index<Count> count, const Body& body,
-                                    const nested_plan& plan) {
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_range(Block& block, nested_index<Count> count, const Body& body,
+                                                       const nested_plan& plan) {
     return block.launch(nested_range<Count, Body>{body}, plan.shape_of(count), count, plan.piece);
 }
 
@@ -224,8 +224,8 @@ DYNPAR_FUNCTION inline unsigned lowest_bit(unsigned bits) {
 /// A child grid for all loops of the warp that are large. The first thread writes the list, since a child sees what the
 /// launching thread has written, and of others only what precedes a barrier of the block.
 template <class Count, class Block, class Body>
-DYNPAR_FUNCTION DYNPAR_NOINLINE status launch_list_of_warp(Block& block, nested_index<Count> count, bool is_large,
-                                                           const Body& body, const nested_plan& plan) {
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_list_of_warp(Block& block, nested_index<Count> count, bool is_large,
+                                                              const Body& body, const nested_plan& plan) {
     const warp_group<Block> warp(block);
     const unsigned large = dynpar::ballot(warp, is_large);
     if ((large & (large - 1)) == 0) return is_large ? launch_range<Count>(block, count, body, plan) : status::success;
@@ -281,7 +281,8 @@ DYNPAR_FUNCTION unsigned owner_in_warp(const warp_group<Block>& warp, unsigned e
 /// Runs the loops of a warp's threads. Those with an iteration for every thread are run one after another by all
 /// threads; of what is left, each thread takes the next iteration, whose ever it is.
 template <class Count, class Block, class Body>
-DYNPAR_FUNCTION void share_in_warp(Block& block, nested_index<Count> count, const Body& body, unsigned own) {
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE void share_in_warp(Block& block, nested_index<Count> count, const Body& body,
+                                                      unsigned own) {
     using index = nested_index<Count>;
     const warp_group<Block> warp(block);
     const unsigned threads = warp.num_threads(), rank = warp.thread_rank();
@@ -338,8 +339,9 @@ struct add_nested_sums {
 
 /// A child grid for all loops of the block that are large. Every thread gets what became of it.
 template <class Count, class Block, class Body>
-DYNPAR_FUNCTION DYNPAR_NOINLINE status launch_list_of_block(const block_group<Block>& group, nested_index<Count> count,
-                                                            bool is_large, const Body& body, const nested_plan& plan) {
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_list_of_block(const block_group<Block>& group,
+                                                               nested_index<Count> count, bool is_large,
+                                                               const Body& body, const nested_plan& plan) {
     Block& block = group.block();
     const nested_sums mine{is_large ? count : 0ull, is_large ? 1u : 0u};
     const nested_sums up_to = dynpar::inclusive_scan(group, mine, add_nested_sums{});
@@ -359,8 +361,9 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE status launch_list_of_block(const block_group<Bl
 
 /// Runs the loops of a block's threads. Each thread takes the next iteration, whose ever it is.
 template <class Count, class Block, class Body>
-DYNPAR_FUNCTION void share_in_block(const block_group<Block>& group, const nested_memory<Body>& shared,
-                                    nested_index<Count> count, const Body& body, bool may_be_long) {
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE void share_in_block(const block_group<Block>& group,
+                                                       const nested_memory<Body>& shared, nested_index<Count> count,
+                                                       const Body& body, bool may_be_long) {
     using index = nested_index<Count>;
     constexpr unsigned part = 1u << 20;  // of a loop at a time: 1024 of them can be added up
     Block& block = group.block();
@@ -409,7 +412,8 @@ DYNPAR_FUNCTION void share_in_block(const block_group<Block>& group, const neste
 /// Returns `success`, or what the launch or the scratch memory for this thread's loop failed with: then its iterations
 /// do not run, and the report says so.
 template <class Block, class Count, class Body>
-DYNPAR_FUNCTION status nested_for(Block& block, Count count, const Body& body, const nested_for_options& options = {}) {
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(Block& block, Count count, const Body& body,
+                                                     const nested_for_options& options = {}) {
     auto& here = detail::engine_block(block);
     using block_type = std::remove_reference_t<decltype(here)>;
     detail::check_nested_body<block_type, Body, Count>();
@@ -435,8 +439,8 @@ DYNPAR_FUNCTION status nested_for(Block& block, Count count, const Body& body, c
 /// by itself. It can be used again after the call. All that is long in the block is one child grid where launches take
 /// long.
 template <class Block, class Count, class Body>
-DYNPAR_FUNCTION status nested_for(const block_group<Block>& group, Count count, const Body& body,
-                                  const nested_for_options& options = {}) {
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(const block_group<Block>& group, Count count, const Body& body,
+                                                     const nested_for_options& options = {}) {
     Block& block = group.block();
     detail::check_nested_body<Block, Body, Count>();
     const detail::nested_plan plan = detail::plan_of<Block>(options, block.num_threads());
@@ -485,8 +489,10 @@ struct combine_by {
 
 /// Every `step`th iteration from `first` on, combined.
 template <class Monoid, class Count, class Block, class Body>
-DYNPAR_FUNCTION typename Monoid::value_type reduce_every(Block& block, unsigned step, nested_index<Count> first,
-                                                         nested_index<Count> count, const Body& body) {
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type reduce_every(Block& block, unsigned step,
+                                                                            nested_index<Count> first,
+                                                                            nested_index<Count> count,
+                                                                            const Body& body) {
     using value = typename Monoid::value_type;
     value result = Monoid::identity();
     for (nested_index<Count> i = first; i < count && !is_final<Monoid>(result); i += step) {
@@ -499,8 +505,9 @@ DYNPAR_FUNCTION typename Monoid::value_type reduce_every(Block& block, unsigned 
 /// The loop of a thread, run by all threads of its warp or block; each gets the value. From time to time they ask each
 /// other whether it is known.
 template <class Monoid, class Count, class Group, class Body>
-DYNPAR_FUNCTION typename Monoid::value_type reduce_together(const Group& group, unsigned rounds,
-                                                            nested_index<Count> count, const Body& body) {
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type reduce_together(const Group& group, unsigned rounds,
+                                                                               nested_index<Count> count,
+                                                                               const Body& body) {
     using value = typename Monoid::value_type;
     using index = nested_index<Count>;
     const unsigned threads = group.num_threads(), rank = group.thread_rank();
@@ -533,8 +540,9 @@ DYNPAR_FUNCTION typename Monoid::value_type reduce_together(const Group& group, 
 ///
 ///     const bool is_near = dynpar::nested_reduce(block, degree, is_at_home{...}, dynpar::whether_any{});
 template <class Block, class Count, class Body, class Monoid>
-DYNPAR_FUNCTION typename Monoid::value_type nested_reduce(Block& block, Count count, const Body& body, Monoid,
-                                                          const nested_for_options& options = {}) {
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type nested_reduce(Block& block, Count count,
+                                                                             const Body& body, Monoid,
+                                                                             const nested_for_options& options = {}) {
     auto& here = detail::engine_block(block);
     using block_type = std::remove_reference_t<decltype(here)>;
     using value = typename Monoid::value_type;
@@ -560,9 +568,10 @@ DYNPAR_FUNCTION typename Monoid::value_type nested_reduce(Block& block, Count co
 /// The same in a whole block, all of whose threads run what is very long: `nested_reduce(this_block(block, memory),
 /// count, body, monoid)`, with memory as for `nested_for`. The monoid's values have 16 bytes at most.
 template <class Block, class Count, class Body, class Monoid>
-DYNPAR_FUNCTION typename Monoid::value_type nested_reduce(const block_group<Block>& group, Count count,
-                                                          const Body& body, Monoid monoid,
-                                                          const nested_for_options& options = {}) {
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type nested_reduce(const block_group<Block>& group,
+                                                                             Count count, const Body& body,
+                                                                             Monoid monoid,
+                                                                             const nested_for_options& options = {}) {
     using value = typename Monoid::value_type;
     using index = detail::nested_index<Count>;
     Block& block = group.block();

@@ -69,6 +69,15 @@
 #define DYNPAR_NO_TRACE 0
 #endif
 
+/// DYNPAR_FORCEINLINE is `__forceinline__` on the device and nothing on the host: for functions that take many
+/// registers. In relocatable device code each function has its own number of them, and a kernel must not call one that
+/// has more.
+#if DYNPAR_ON_DEVICE && !defined(DYNPAR_SIMULATED_GPU)
+#define DYNPAR_FORCEINLINE __forceinline__
+#else
+#define DYNPAR_FORCEINLINE
+#endif
+
 /// DYNPAR_NOINLINE is `__noinline__` on the device and nothing on the host, whose compiler does not accept both it and
 /// `inline` on a function that was declared before.
 #if DYNPAR_ON_DEVICE
