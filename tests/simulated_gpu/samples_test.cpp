@@ -6,6 +6,9 @@
 #include <doctest/doctest.h>
 
 #include "../../benchmarks/tree_search/searches.cuh"
+#include "../../samples/graph/input.hpp"
+#include "../../samples/graph/kernels.hpp"
+#include "../../samples/graph/on_cpu.hpp"
 #include "../../samples/integrate/kernels.hpp"
 #include "../../samples/sudoku/kernels.hpp"
 #include "../../samples/sudoku/puzzles.hpp"
@@ -125,6 +128,33 @@ TEST_CASE("every form of the search of Sudoku puzzles finds what the CPU finds, 
         CHECK(result.total.found == expected.solutions);
         CHECK(result.total.hashes == expected.hashes);
         CHECK(result.out_of_memory == 0);
+    }
+}
+
+TEST_CASE("searches of graphs find what the CPU finds") {
+    using namespace graphs;
+    for (const graph& g : {draw_rmat(8, 1), draw_roads(9, 1)}) {
+        const vertex first = busiest(g);
+        dynpar::queue_engine engine = small_engine();
+        const auto begin = engine.make_buffer<unsigned>(g.begin);
+        const auto neighbours = engine.make_buffer<unsigned>(g.neighbours);
+        const auto weights = engine.make_buffer<unsigned>(g.weights);
+        auto distance = engine.make_buffer<unsigned>(g.vertices()), queued = engine.make_buffer<unsigned>(g.vertices());
+        auto frontier = engine.make_buffer<unsigned>(g.vertices()), found = engine.make_buffer<unsigned>(g.vertices());
+        const graph_view there{g.vertices(), begin.data(), neighbours.data(), weights.data()};
+        const auto search_from = [&](auto kernel) {
+            std::vector<unsigned> at_first(g.vertices(), unseen);
+            at_first[first] = 0;
+            distance.copy_from(at_first.data());
+            queued.fill(0);
+            found.fill(first);
+            const auto s = engine.make_buffer<search>(
+                {search{there, distance.data(), queued.data(), frontier.data(), found.data(), 0, 1, 0}});
+            engine.run(kernel, dynpar::shape(1, 1), s.data());
+            return distance.to_vector();
+        };
+        CHECK((search_from(next_round<visit_neighbour>{}) == steps_from(g, first)));
+        CHECK((search_from(next_round<shorten_way>{}) == lengths_from(g, first)));
     }
 }
 

@@ -1,0 +1,132 @@
+// Searches of graphs on every engine, each compared with the CPU's.
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <dynpar/dynpar.hpp>
+
+#include "../command_line.hpp"
+#include "../with_engine.hpp"
+#include "input.hpp"
+#include "kernels.hpp"
+#include "on_cpu.hpp"
+
+namespace {
+
+using graphs::graph;
+using graphs::vertex;
+
+/// A graph in the memory of an engine.
+struct graph_buffers {
+    dynpar::buffer<unsigned> begin, neighbours, weights;
+
+    template <class Engine>
+    graph_buffers(Engine& engine, const graph& g)
+        : begin(engine.template make_buffer<unsigned>(g.begin)),
+          neighbours(engine.template make_buffer<unsigned>(std::max<std::size_t>(g.neighbours.size(), 1))),
+          weights(engine.template make_buffer<unsigned>(std::max<std::size_t>(g.weights.size(), 1))) {
+        if (g.neighbours.empty()) return;
+        neighbours.copy_from(g.neighbours.data());
+        weights.copy_from(g.weights.data());
+    }
+    graphs::graph_view view() const {
+        return {static_cast<unsigned>(begin.size() - 1), begin.data(), neighbours.data(), weights.data()};
+    }
+};
+
+void report_result(const char* name, const graph& g, const std::string& found, bool is_right,
+                   const dynpar::report& report, double milliseconds, const samples::command_line& command) {
+    char line[256];
+    std::snprintf(line, sizeof line, "%-8s %u vertices, %zu edges: %s in %llu grids: %s  %.3f ms", name, g.vertices(),
+                  g.neighbours.size() / 2, found.c_str(), static_cast<unsigned long long>(report.grids),
+                  is_right ? "right" : "WRONG", milliseconds);
+    command.say(line);
+    command.show_tree(report);
+    if (!is_right) throw samples::wrong_result(std::string(name) + ": the CPU finds something else");
+}
+
+/// From one vertex to all that can be reached.
+template <class Visit, class Engine>
+void search_from(Engine& engine, const char* name, const graph& g, vertex first, const std::vector<unsigned>& expected,
+                 const samples::command_line& command) {
+    const graph_buffers there(engine, g);
+    auto distance = engine.template make_buffer<unsigned>(g.vertices());
+    auto queued = engine.template make_buffer<unsigned>(g.vertices());
+    auto frontier = engine.template make_buffer<unsigned>(g.vertices());
+    auto found = engine.template make_buffer<unsigned>(g.vertices());
+    std::vector<unsigned> at_first(g.vertices(), graphs::unseen);
+    at_first[first] = 0;
+    distance.copy_from(at_first.data());
+    queued.fill(0);
+    found.fill(first);
+    const auto s = engine.template make_buffer<graphs::search>(
+        {graphs::search{there.view(), distance.data(), queued.data(), frontier.data(), found.data(), 0, 1, 0}});
+
+    const dynpar::report report = engine.run(graphs::next_round<Visit>{}, dynpar::shape(1, 1), s.data());
+
+    const std::vector<unsigned> distances = distance.to_vector();
+    const auto reached = g.vertices() - std::count(distances.begin(), distances.end(), graphs::unseen);
+    report_result(name, g, std::to_string(reached) + " reached in " + std::to_string(s.value().round) + " rounds",
+                  distances == expected, report, engine.milliseconds(), command);
+}
+
+struct options {
+    std::string input = "rmat";
+    std::string search = "all";
+    std::optional<std::string> file;
+    std::int64_t scale = 10;
+    std::int64_t side = 40;
+    std::int64_t seed = 1;
+    std::optional<std::int64_t> from;
+};
+
+// Throws `graphs::graph_error`.
+graph graph_of(const options& o) {
+    if (o.file) return graphs::read_graph(*o.file);
+    if (o.input == "rmat") return graphs::draw_rmat(static_cast<unsigned>(o.scale), static_cast<unsigned>(o.seed));
+    return graphs::draw_roads(static_cast<unsigned>(o.side), static_cast<unsigned>(o.seed));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    samples::command_line command("graph",
+                                  "Searches a graph: the threads of a warp share the neighbours of their vertices, and "
+                                  "vertices with very many get child grids. Every result is compared with the CPU's.");
+    options o;
+    command.add_choice("--search", o.search, {"all", "bfs", "sssp"},
+                       "breadth first: steps to each vertex; or the shortest ways to each vertex");
+    command.add_choice("--input", o.input, {"rmat", "roads"}, "what graph is drawn");
+    command.add_integer("--scale", o.scale, 4, 22, "rmat: 2^scale vertices, with 16 edges each on average");
+    command.add_integer("--side", o.side, 2, 4096, "roads: crossings along a side of the grid");
+    command.add_integer("--seed", o.seed, 0, 2147483647, "of which the graph is drawn");
+    command.add_file("--file", o.file, "a graph in the format Matrix Market or DIMACS", "one is drawn");
+    command.add_integer("--from", o.from, 1, 1 << 30, "the vertex where the search begins", "the one with most edges");
+    if (const auto status = command.parse(argc, argv)) return *status;
+    graph g;
+    vertex first = 0;
+    try {
+        try {
+            g = graph_of(o);
+        } catch (const graphs::graph_error& error) {
+            throw samples::input_error(error.what());
+        }
+        if (o.from && *o.from > g.vertices())
+            throw samples::input_error("--from: " + std::to_string(*o.from) + " is no vertex; give 1 to " +
+                                       std::to_string(g.vertices()));
+        first = o.from ? static_cast<vertex>(*o.from - 1) : graphs::busiest(g);
+    } catch (...) {
+        return command.explain_exception();
+    }
+    return samples::with_engine(command, [&](auto& engine) {
+        using namespace graphs;
+        if (o.search == "all" || o.search == "bfs")
+            search_from<visit_neighbour>(engine, "bfs", g, first, steps_from(g, first), command);
+        if (o.search == "all" || o.search == "sssp")
+            search_from<shorten_way>(engine, "sssp", g, first, lengths_from(g, first), command);
+        return samples::success;
+    });
+}
