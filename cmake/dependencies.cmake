@@ -93,6 +93,16 @@ if(DYNPAR_BUILD_SAMPLES OR DYNPAR_BUILD_BENCHMARKS OR DYNPAR_BUILD_TOOLS)
     dynpar_report_dependency("CLI11" "${cli11_SOURCE_DIR}")
 endif()
 
+# ---- libpng: pictures of samples. Optional.
+if(DYNPAR_BUILD_SAMPLES)
+    find_package(PNG 1.6 QUIET)
+    if(PNG_FOUND)
+        dynpar_report_dependency("libpng" OFF)
+    else()
+        message(STATUS "dynpar: libpng: not found (Debian: libpng-dev): samples write no pictures, all else works")
+    endif()
+endif()
+
 # ---- nlohmann_json: traces, in src/*.cpp only; and what samples and benchmarks write for other programs.
 FetchContent_Declare(nlohmann_json
     GIT_REPOSITORY https://github.com/nlohmann/json.git GIT_TAG v3.11.3 GIT_SHALLOW TRUE SYSTEM

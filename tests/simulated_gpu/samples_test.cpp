@@ -10,6 +10,7 @@
 #include "../../samples/graph/kernels.hpp"
 #include "../../samples/graph/on_cpu.hpp"
 #include "../../samples/integrate/kernels.hpp"
+#include "../../samples/mandelbrot/kernels.hpp"
 #include "../../samples/sudoku/kernels.hpp"
 #include "../../samples/sudoku/puzzles.hpp"
 #include "../../samples/uts/kernels.hpp"
@@ -238,4 +239,20 @@ TEST_CASE("a search for a cover that runs out of memory says so and ends") {
     REQUIRE(!report.failures.empty());
     CHECK(report.failures[0].status == dynpar::status::out_of_memory);
     CHECK(is_cover(g, search.cover()));
+}
+
+TEST_CASE("the Mandelbrot set by subdivision is the CPU's, pixel by pixel") {
+    using namespace mandelbrot;
+    dynpar::queue_engine engine = small_engine();
+    auto computed = engine.make_reducer<dynpar::sum<number>>();
+    image in{-2.2f, 1.5f, 0.04f, 75, 70, 60, 4, nullptr, computed.view()};
+    const std::vector<count> times = escape_times(in);
+    auto counts = engine.make_buffer<count>(times.size());
+    counts.fill(count{0xffff});
+    in.counts = counts.data();
+    const auto there = engine.make_buffer<image>({in});
+    const dynpar::report report =
+        engine.run(draw{there.data()}, mandelbrot::shape(in, 32), 0u, 0u, 32u, across(in, 32));
+    CHECK(counts.to_vector() == subdivide_on_cpu(in, 32, times));
+    CHECK(report.grids > 10);
 }
