@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../../benchmarks/nested_loops/flat_bfs.cuh"
 #include "../../benchmarks/tree_search/searches.cuh"
 #include "../../samples/graph/input.hpp"
 #include "../../samples/graph/kernels.hpp"
@@ -156,6 +157,31 @@ TEST_CASE("searches of graphs find what the CPU finds") {
         };
         CHECK((search_from(next_round<visit_neighbour>{}) == steps_from(g, first)));
         CHECK((search_from(next_round<shorten_way>{}) == lengths_from(g, first)));
+    }
+}
+
+TEST_CASE("the search of a graph by hand finds what the CPU finds") {
+    using namespace graphs;
+    for (const graph& g : {draw_rmat(9, 1), draw_roads(9, 1)}) {
+        const vertex first = busiest(g);
+        auto begin = dynpar::buffer<unsigned>(dynpar::detail::cuda_memory(), g.begin.size());
+        auto neighbours = dynpar::buffer<unsigned>(dynpar::detail::cuda_memory(), g.neighbours.size());
+        begin.copy_from(g.begin.data());
+        neighbours.copy_from(g.neighbours.data());
+        for (const unsigned blocks : {1u, 2u}) {
+            flat::searcher searcher(begin.data(), neighbours.data(), g.vertices(), g.neighbours.size(), blocks);
+            for (int run = 0; run < 2; ++run) {
+                searcher.prepare(first, g.begin[first], g.edges_of(first), 1000);
+                searcher.start(nullptr);
+                dynpar::check(cudaDeviceSynchronize(), "searching");
+                CHECK(!searcher.is_out_of_time());
+                CHECK((searcher.distances() == steps_from(g, first)));
+            }
+            searcher.prepare(first, g.begin[first], g.edges_of(first), 0);
+            searcher.start(nullptr);
+            dynpar::check(cudaDeviceSynchronize(), "searching");
+            CHECK(searcher.is_out_of_time());
+        }
     }
 }
 

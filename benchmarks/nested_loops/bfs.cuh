@@ -1,0 +1,118 @@
+// Breadth-first searches with nested loops as the benchmark measures them: the sample's, with other thresholds, and
+// with loops that a whole block shares.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <dynpar/dynpar.hpp>
+
+#include "../../samples/graph/kernels.hpp"
+#include "../queue_engine/device_memory.hpp"
+#include "rows.hpp"
+
+namespace nested_benchmark {
+
+/// The sample's search, with thresholds that are known when it runs; the engine chooses what is 0.
+struct tuned_search : graphs::search {
+    unsigned in_place, piece;
+};
+
+/// A thread for each vertex of the frontier, in blocks of a width that suits the engine, or of 256 that share.
+template <bool ByBlocks>
+struct visit_frontier {
+    static constexpr const char* name = "visit_frontier";
+    static constexpr unsigned block_threads = 256;
+    using visit = graphs::visit_neighbour;
+    static constexpr unsigned block_bytes = block_threads * dynpar::nested_for_bytes<visit>;
+
+    template <class Block>
+    static DYNPAR_FUNCTION dynpar::shape shape_for(const Block& block, unsigned vertices) {
+        if (!ByBlocks) return dynpar::shape_for(block, vertices, dynpar::at_most(block_threads));
+        return dynpar::shape((vertices - 1) / block_threads + 1, block_threads, block_bytes);
+    }
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, tuned_search* s) const {
+        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const bool has_vertex = i < s->in_frontier;
+        const unsigned from = has_vertex ? s->frontier[i] : s->frontier[0];
+        const unsigned edges = has_vertex ? s->g.begin[from + 1] - s->g.begin[from] : 0;
+        dynpar::nested_for_options options;
+        options.in_place = s->in_place;
+        options.piece = s->piece;
+        if constexpr (ByBlocks) {
+            auto* const memory = block.template shared<std::byte>(block_bytes);
+            dynpar::nested_for(dynpar::this_block(block, memory), edges, visit(s, from), options);
+        } else {
+            dynpar::nested_for(block, edges, visit(s, from), options);
+        }
+    }
+};
+
+/// One thread, after each round: begins the next one.
+template <bool ByBlocks>
+struct next_round {
+    static constexpr const char* name = "next_round";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, tuned_search* s) const {
+        unsigned* const frontier = s->frontier;
+        s->frontier = s->found;
+        s->found = frontier;
+        s->in_frontier = s->in_found;
+        s->in_found = 0;
+        if (s->in_frontier == 0) return;
+        ++s->round;
+        using kernel = visit_frontier<ByBlocks>;
+        block.launch(kernel{}, kernel::shape_for(block, s->in_frontier), s);
+        block.then(*this, dynpar::shape(1, 1), s);
+    }
+};
+
+/// A row with other thresholds than the engine's own.
+struct tuning {
+    const char* form;
+    unsigned in_place, piece;
+};
+
+/// A search in device memory.
+class search_on_device {
+public:
+    explicit search_on_device(const graph_search& s)
+        : of_(s),
+          begin_(queue_benchmark::on_device(s.g.begin, s.g.begin.size())),
+          neighbours_(queue_benchmark::on_device(s.g.neighbours, s.g.neighbours.size())),
+          distance_(queue_benchmark::on_device<unsigned>(s.g.vertices())),
+          frontier_(queue_benchmark::on_device<unsigned>(s.g.vertices())),
+          found_(queue_benchmark::on_device<unsigned>(s.g.vertices())),
+          search_(queue_benchmark::on_device<tuned_search>(1)) {}
+
+    void prepare(const tuning& how = {}) const {
+        queue_benchmark::fill(distance_, 0xff);
+        dynpar::check(cudaMemset(distance_.data() + of_.first, 0, sizeof(unsigned)), "preparing a search");
+        dynpar::check(cudaMemcpy(found_.data(), &of_.first, sizeof(unsigned), cudaMemcpyHostToDevice),
+                      "preparing a search");
+        tuned_search s{};
+        s.g = {of_.g.vertices(), begin_.data(), neighbours_.data(), nullptr};
+        s.distance = distance_.data();
+        s.frontier = frontier_.data();
+        s.found = found_.data();
+        s.in_found = 1;
+        s.in_place = how.in_place;
+        s.piece = how.piece;
+        dynpar::check(cudaMemcpy(search_.data(), &s, sizeof s, cudaMemcpyHostToDevice), "preparing a search");
+    }
+    bool is_right() const { return distance_.to_vector() == of_.steps; }
+    tuned_search* data() const { return search_.data(); }
+    const dynpar::buffer<tuned_search>& control() const { return search_; }
+
+private:
+    const graph_search& of_;
+    dynpar::buffer<unsigned> begin_, neighbours_, distance_, frontier_, found_;
+    dynpar::buffer<tuned_search> search_;
+};
+
+}  // namespace nested_benchmark
