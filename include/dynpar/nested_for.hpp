@@ -105,6 +105,32 @@ DYNPAR_FUNCTION decltype(auto) run_iteration(Block& block, const Body& body, nes
     }
 }
 
+/// Whether what launches is a function of its own, since it takes many registers and much code: on the queue engine,
+/// and not on the cdp engine, whose kernels must not call what has more registers than they have. It gets the block by
+/// value: a block that is known elsewhere would lie in memory.
+template <class Block>
+inline constexpr bool launches_apart = std::is_copy_constructible_v<Block>&& std::is_copy_assignable_v<Block>;
+template <class Block>
+struct block_and_launch {
+    Block block;
+    status done;
+};
+
+template <class Count, class Block, class Body>
+DYNPAR_FUNCTION DYNPAR_NOINLINE block_and_launch<Block> run_body_apart(Block block, Body body, nested_index<Count> i) {
+    call_function(body, block, static_cast<Count>(i));
+    return {block, status::success};
+}
+/// One iteration of a loop that has no value. A body that takes the block launches, as a rule.
+template <class Count, class Block, class Body>
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE void run_body(Block& block, const Body& body, nested_index<Count> i) {
+    if constexpr (launches_apart<Block> && !std::is_invocable_v<const Body&, Count>) {
+        block = run_body_apart<Count>(block, body, i).block;
+    } else {
+        run_iteration<Count>(block, body, i);
+    }
+}
+
 /// Every `step`th number from `first` on, below `count`, which may be the greatest that there is.
 template <class Index, class Function>
 DYNPAR_FUNCTION void for_every(unsigned step, Index first, Index count, const Function& function) {
@@ -127,7 +153,7 @@ struct nested_range {
         const index begin = index{block.block_rank()} * piece;
         const index rest = count - begin;
         for_every<index>(block.num_threads(), block.thread_rank(), rest < piece ? rest : piece,
-                         [&](index i) { run_iteration<Count>(block, body, begin + i); });
+                         [&](index i) { run_body<Count>(block, body, begin + i); });
     }
 };
 template <class Count, class Body>
@@ -163,7 +189,7 @@ struct nested_list {
             while (items[at].end <= begin + i) ++at;
             const index before = at == 0 ? 0 : items[at - 1].end;
             const Body body = items[at].body;
-            run_iteration<Count>(block, body, static_cast<nested_index<Count>>(begin + i - before));
+            run_body<Count>(block, body, static_cast<nested_index<Count>>(begin + i - before));
         });
     }
 };
@@ -249,82 +275,13 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_list_of_warp(Block& block, nest
     return is_large ? done : status::success;
 }
 
-// ---- Sharing
-
-/// What the threads of a warp have written is seen by all of them.
-template <class Block>
-DYNPAR_FUNCTION void sync_warp(const warp_group<Block>& warp) {
-#if DYNPAR_ON_DEVICE
-    if (warp.num_threads() > 1) __syncwarp(lanes_of(warp.num_threads()));
-#else
-    static_cast<void>(warp);
-#endif
-}
-
-/// How many of a warp's threads have an `end` of at most `place`: whose iteration that place is, since the numbers
-/// ascend. All threads of the warp make the call, each with a place of its own.
-template <class Block>
-DYNPAR_FUNCTION unsigned owner_in_warp(const warp_group<Block>& warp, unsigned end, unsigned place) {
-    const unsigned threads = warp.num_threads();
-    unsigned owner = 0;
-#if DYNPAR_ON_DEVICE
-#pragma unroll
-#endif
-    for (unsigned step = warp_threads / 2; step != 0; step /= 2) {
-        const unsigned probed = owner + step - 1;
-        const unsigned there = dynpar::shuffle(warp, end, probed < threads ? probed : threads - 1);
-        if (probed < threads && there <= place) owner += step;
-    }
-    return owner < threads ? owner : threads - 1;
-}
-
-/// Runs the loops of a warp's threads. Those with an iteration for every thread are run one after another by all
-/// threads; of what is left, each thread takes the next iteration, whose ever it is.
+/// A child grid for all loops of the warp that are large, or one for each.
 template <class Count, class Block, class Body>
-DYNPAR_FUNCTION DYNPAR_FORCEINLINE void share_in_warp(Block& block, nested_index<Count> count, const Body& body,
-                                                      unsigned own) {
-    using index = nested_index<Count>;
-    const warp_group<Block> warp(block);
-    const unsigned threads = warp.num_threads(), rank = warp.thread_rank();
-    if (runs_on_host<Block>::value || threads == 1 || !dynpar::any(warp, count > own)) {
-        for_every<index>(1, 0, count, [&](index i) { run_iteration<Count>(block, body, i); });
-        if (!runs_on_host<Block>::value) sync_warp(warp);
-        return;
-    }
-    const bool is_for_all = count >= threads;
-    for (unsigned bits = dynpar::ballot(warp, is_for_all); bits != 0; bits &= bits - 1) {
-        const unsigned owner = lowest_bit(bits);
-        const index of_owner = dynpar::shuffle(warp, count, owner);
-        const Body theirs = dynpar::shuffle(warp, body, owner);
-        for_every<index>(threads, rank, of_owner, [&](index i) { run_iteration<Count>(block, theirs, i); });
-    }
-    const unsigned mine = is_for_all ? 0 : static_cast<unsigned>(count);
-    const unsigned end = dynpar::inclusive_scan(warp, mine, plus{});
-    const unsigned all = dynpar::shuffle(warp, end, threads - 1);
-    for (unsigned first = 0; first < all; first += threads) {
-        const unsigned place = first + rank;
-        const unsigned owner = owner_in_warp(warp, end, place);
-        const unsigned begin = dynpar::shuffle(warp, end - mine, owner);
-        const Body theirs = dynpar::shuffle(warp, body, owner);
-        if (place < all) run_iteration<Count>(block, theirs, place - begin);
-    }
-    sync_warp(warp);
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_of_warp(Block& block, nested_index<Count> count, bool is_large,
+                                                         const Body& body, const nested_plan& plan) {
+    if (plan.one_for_all) return launch_list_of_warp<Count>(block, count, is_large, body, plan);
+    return is_large ? launch_range<Count>(block, count, body, plan) : status::success;
 }
-
-/// Shared memory of a block whose threads share: `nested_for_bytes` for each of them.
-template <class Body>
-struct nested_memory {
-    void* of_warps;  ///< 16 bytes for each warp, for collective calls
-    unsigned* ends;  ///< of each thread: the iterations up to its own
-    Body* bodies;    ///< of each thread
-
-    DYNPAR_FUNCTION nested_memory(void* memory, unsigned threads) : of_warps(memory) {
-        auto* const bytes = static_cast<unsigned char*>(memory);
-        const unsigned words = (threads * 4 + 15) / 16 * 16;
-        ends = reinterpret_cast<unsigned*>(bytes + words);
-        bodies = reinterpret_cast<Body*>(bytes + 2 * words);
-    }
-};
 
 /// Loops of a list, and their iterations.
 struct nested_sums {
@@ -359,6 +316,113 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_list_of_block(const block_group
     return dynpar::broadcast(group, done, block.num_threads() - 1);
 }
 
+/// A child grid for all loops of the block that are large, or one for each. Every thread gets what became of its own.
+template <class Count, class Block, class Body>
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_of_block(Block& block, void* memory, nested_index<Count> count,
+                                                          bool is_large, const Body& body, const nested_plan& plan) {
+    if (plan.one_for_all) {
+        const block_group<Block> group(block, memory);
+        const status of_list = launch_list_of_block<Count>(group, count, is_large, body, plan);
+        return is_large ? of_list : status::success;
+    }
+    return is_large ? launch_range<Count>(block, count, body, plan) : status::success;
+}
+
+template <class Count, class Block, class Body>
+DYNPAR_FUNCTION DYNPAR_NOINLINE block_and_launch<Block> launch_of_warp_apart(Block block, nested_index<Count> count,
+                                                                             bool is_large, Body body,
+                                                                             nested_plan plan) {
+    const status done = launch_of_warp<Count>(block, count, is_large, body, plan);
+    return {block, done};
+}
+template <class Count, class Block, class Body>
+DYNPAR_FUNCTION DYNPAR_NOINLINE block_and_launch<Block> launch_of_block_apart(Block block, void* memory,
+                                                                              nested_index<Count> count, bool is_large,
+                                                                              Body body, nested_plan plan) {
+    const status done = launch_of_block<Count>(block, memory, count, is_large, body, plan);
+    return {block, done};
+}
+
+// ---- Sharing
+
+/// What the threads of a warp have written is seen by all of them.
+template <class Block>
+DYNPAR_FUNCTION void sync_warp(const warp_group<Block>& warp) {
+#if DYNPAR_ON_DEVICE
+    if (warp.num_threads() > 1) __syncwarp(lanes_of(warp.num_threads()));
+#else
+    static_cast<void>(warp);
+#endif
+}
+
+/// How many of a warp's threads have an `end` of at most `place`: whose iteration that place is, since the numbers
+/// ascend. All threads of the warp make the call, each with a place of its own.
+template <class Block>
+DYNPAR_FUNCTION unsigned owner_in_warp(const warp_group<Block>& warp, unsigned end, unsigned place) {
+    const unsigned threads = warp.num_threads();
+    unsigned owner = 0;
+#if DYNPAR_ON_DEVICE
+#pragma unroll
+#endif
+    for (unsigned step = warp_threads / 2; step != 0; step /= 2) {
+        const unsigned probed = owner + step - 1;
+        const unsigned there = dynpar::shuffle(warp, end, probed < threads ? probed : threads - 1);
+        if (probed < threads && there <= place) owner += step;
+    }
+    return owner < threads ? owner : threads - 1;
+}
+
+/// Runs the loops of a warp's threads. Those with an iteration for every thread are run one after another by all
+/// threads; of what is left, each thread takes the next iteration, whose ever it is. If no loop has more than `own`
+/// iterations each thread runs its own.
+template <class Count, class Block, class Body>
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE void share_in_warp(Block& block, nested_index<Count> count, const Body& body,
+                                                      unsigned own) {
+    using index = nested_index<Count>;
+    if constexpr (runs_on_host<Block>::value) {
+        for_every<index>(1, 0, count, [&](index i) { run_body<Count>(block, body, i); });
+    } else {
+        const warp_group<Block> warp(block);
+        const unsigned threads = warp.num_threads(), rank = warp.thread_rank();
+        const bool share = threads > 1 && dynpar::any(warp, count > own);
+        const bool is_for_all = count >= threads;
+        // One loop for both, since what a body does may be long: its own in one turn, or of all that are for all.
+        for (unsigned bits = share ? dynpar::ballot(warp, is_for_all) : 1; bits != 0; bits &= bits - 1) {
+            const unsigned owner = share ? lowest_bit(bits) : rank;
+            const index of_owner = dynpar::shuffle(warp, count, owner);
+            const Body theirs = dynpar::shuffle(warp, body, owner);
+            for_every<index>(share ? threads : 1, share ? rank : 0, of_owner,
+                             [&](index i) { run_body<Count>(block, theirs, i); });
+        }
+        const unsigned mine = is_for_all || !share ? 0 : static_cast<unsigned>(count);
+        const unsigned end = share ? dynpar::inclusive_scan(warp, mine, plus{}) : 0;
+        const unsigned all = dynpar::shuffle(warp, end, threads - 1);
+        for (unsigned first = 0; first < all; first += threads) {
+            const unsigned place = first + rank;
+            const unsigned owner = owner_in_warp(warp, end, place);
+            const unsigned begin = dynpar::shuffle(warp, end - mine, owner);
+            const Body theirs = dynpar::shuffle(warp, body, owner);
+            if (place < all) run_body<Count>(block, theirs, place - begin);
+        }
+        sync_warp(warp);
+    }
+}
+
+/// Shared memory of a block whose threads share: `nested_for_bytes` for each of them.
+template <class Body>
+struct nested_memory {
+    void* of_warps;  ///< 16 bytes for each warp, for collective calls
+    unsigned* ends;  ///< of each thread: the iterations up to its own
+    Body* bodies;    ///< of each thread
+
+    DYNPAR_FUNCTION nested_memory(void* memory, unsigned threads) : of_warps(memory) {
+        auto* const bytes = static_cast<unsigned char*>(memory);
+        const unsigned words = (threads * 4 + 15) / 16 * 16;
+        ends = reinterpret_cast<unsigned*>(bytes + words);
+        bodies = reinterpret_cast<Body*>(bytes + 2 * words);
+    }
+};
+
 /// Runs the loops of a block's threads. Each thread takes the next iteration, whose ever it is.
 template <class Count, class Block, class Body>
 DYNPAR_FUNCTION DYNPAR_FORCEINLINE void share_in_block(const block_group<Block>& group,
@@ -387,7 +451,7 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE void share_in_block(const block_group<Block>&
             }
             const unsigned begin = owner == 0 ? 0 : shared.ends[owner - 1];
             const Body theirs = shared.bodies[owner];
-            run_iteration<Count>(block, theirs, first + (place - begin));
+            run_body<Count>(block, theirs, first + (place - begin));
         }
         block.sync();  // what was run is seen, and the memory is free
         if (!may_be_long || !dynpar::any(group, left != 0)) return;
@@ -422,12 +486,16 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(Block& block, Count count, 
     const detail::nested_plan plan = detail::plan_of<block_type>(options, warp.num_threads());
     const bool is_large = plan.is_large(iterations);
     status done = status::success;
-    if (plan.one_for_all) {
-        if (plan.in_place != nested_for_options::all && dynpar::any(warp, is_large)) {
-            done = detail::launch_list_of_warp<Count>(here, iterations, is_large, body, plan);
+    const bool has_large =
+        plan.one_for_all ? plan.in_place != nested_for_options::all && any(warp, is_large) : is_large;
+    if (has_large) {
+        if constexpr (detail::launches_apart<block_type>) {
+            const auto after = detail::launch_of_warp_apart<Count>(here, iterations, is_large, body, plan);
+            here = after.block;
+            done = after.done;
+        } else {
+            done = detail::launch_of_warp<Count>(here, iterations, is_large, body, plan);
         }
-    } else if (is_large) {
-        done = detail::launch_range<Count>(here, iterations, body, plan);
     }
     detail::share_in_warp<Count>(here, is_large ? 0 : iterations, body, plan.own);
     return done;
@@ -452,13 +520,17 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(const block_group<Block>& g
     const block_group<Block> sharing(block, shared.of_warps);
     const bool is_large = plan.is_large(iterations);
     status done = status::success;
-    if (plan.one_for_all) {
-        if (plan.in_place != nested_for_options::all && dynpar::any(sharing, is_large)) {
-            const status of_list = detail::launch_list_of_block<Count>(sharing, iterations, is_large, body, plan);
-            if (is_large) done = of_list;
+    const bool has_large =
+        plan.one_for_all ? plan.in_place != nested_for_options::all && any(sharing, is_large) : is_large;
+    if (has_large) {
+        if constexpr (detail::launches_apart<Block>) {
+            const auto after =
+                detail::launch_of_block_apart<Count>(block, shared.of_warps, iterations, is_large, body, plan);
+            block = after.block;
+            done = after.done;
+        } else {
+            done = detail::launch_of_block<Count>(block, shared.of_warps, iterations, is_large, body, plan);
         }
-    } else if (is_large) {
-        done = detail::launch_range<Count>(block, iterations, body, plan);
     }
     detail::share_in_block<Count>(sharing, shared, is_large ? 0 : iterations, body, plan.in_place > 1u << 20);
     return done;
@@ -549,18 +621,20 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type nested_reduce(Blo
     using index = detail::nested_index<Count>;
     detail::check_nested_body<block_type, Body, Count>();
     const index iterations = detail::iterations_of(count);
-    const warp_group<block_type> warp(here);
-    const bool is_alone = detail::runs_on_host<block_type>::value || warp.num_threads() == 1;
-    const bool is_long = !is_alone && iterations > options.own;
     value result = Monoid::identity();
-    if (!is_long) result = detail::reduce_every<Monoid, Count>(here, 1, 0, iterations, body);
-    if (is_alone) return result;
-    for (unsigned bits = dynpar::ballot(warp, is_long); bits != 0; bits &= bits - 1) {
-        const unsigned owner = detail::lowest_bit(bits);
-        const Body theirs = dynpar::shuffle(warp, body, owner);
-        const value of_owner =
-            detail::reduce_together<Monoid, Count>(warp, 1, dynpar::shuffle(warp, iterations, owner), theirs);
-        if (warp.thread_rank() == owner) result = of_owner;
+    if constexpr (detail::runs_on_host<block_type>::value) {
+        result = detail::reduce_every<Monoid, Count>(here, 1, 0, iterations, body);
+    } else {
+        const warp_group<block_type> warp(here);
+        const bool is_long = warp.num_threads() > 1 && iterations > options.own;
+        if (!is_long) result = detail::reduce_every<Monoid, Count>(here, 1, 0, iterations, body);
+        for (unsigned bits = dynpar::ballot(warp, is_long); bits != 0; bits &= bits - 1) {
+            const unsigned owner = detail::lowest_bit(bits);
+            const Body theirs = dynpar::shuffle(warp, body, owner);
+            const index of_owner = dynpar::shuffle(warp, iterations, owner);
+            const value of_all = detail::reduce_together<Monoid, Count>(warp, 1, of_owner, theirs);
+            if (warp.thread_rank() == owner) result = of_all;
+        }
     }
     return result;
 }
@@ -575,24 +649,28 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type nested_reduce(con
     using value = typename Monoid::value_type;
     using index = detail::nested_index<Count>;
     Block& block = group.block();
-    const unsigned threads = block.num_threads(), rank = block.thread_rank();
-    const bool is_for_warps =
-        detail::runs_on_host<Block>::value || threads <= warp_threads || group.memory() == nullptr;
-    const index iterations = detail::iterations_of(count);
-    bool is_for_all = !is_for_warps && iterations / warp_threads > threads / 4;  // a warp would take long
-    value result = nested_reduce(block, is_for_all ? index{0} : iterations, body, monoid, options);
-    if (is_for_warps) return result;
-    const detail::nested_memory<Body> shared(group.memory(), threads);
-    const block_group<Block> sharing(block, shared.of_warps);
-    new (shared.bodies + rank) Body(body);
-    for (;;) {
-        const unsigned owner = dynpar::reduce(sharing, is_for_all ? rank : threads, minimum{});
-        if (owner == threads) return result;
-        const index of_owner = dynpar::broadcast(sharing, iterations, owner);  // and the body is there
-        const value of_all =
-            detail::reduce_together<Monoid, Count>(sharing, 8, of_owner, shared.bodies[owner]);  // 8: barriers cost
-        if (rank == owner) result = of_all;
-        is_for_all = is_for_all && rank != owner;
+    if constexpr (detail::runs_on_host<Block>::value) {
+        return nested_reduce(block, count, body, monoid, options);
+    } else {
+        const unsigned threads = block.num_threads(), rank = block.thread_rank();
+        if (threads <= warp_threads || group.memory() == nullptr)
+            return nested_reduce(block, count, body, monoid, options);
+        const index iterations = detail::iterations_of(count);
+        bool is_for_all = iterations / warp_threads > threads / 4;  // a warp would take long
+        value result = nested_reduce(block, is_for_all ? Count{0} : count, body, monoid, options);
+        const detail::nested_memory<Body> shared(group.memory(), threads);
+        const block_group<Block> sharing(block, shared.of_warps);
+        new (shared.bodies + rank) Body(body);
+        for (;;) {
+            const unsigned owner = dynpar::reduce(sharing, is_for_all ? rank : threads, minimum{});
+            if (owner == threads) return result;
+            const index of_owner = dynpar::broadcast(sharing, iterations, owner);  // and the body is there
+            constexpr unsigned rounds = 8;  // to ask each other costs two barriers
+            const value of_all =
+                detail::reduce_together<Monoid, Count>(sharing, rounds, of_owner, shared.bodies[owner]);
+            if (rank == owner) result = of_all;
+            is_for_all = is_for_all && rank != owner;
+        }
     }
 }
 
