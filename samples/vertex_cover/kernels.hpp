@@ -250,7 +250,7 @@ public:
     }
     DYNPAR_FUNCTION unsigned chosen() const { return chosen_; }  ///< the vertex with the most edges
     /// Whether it is worth looking whether it falls into parts.
-    DYNPAR_FUNCTION bool is_sparse() const { return edges_ <= 2 * vertices_; }
+    DYNPAR_FUNCTION bool is_sparse() const { return edges_ <= 4 * vertices_; }
 
 private:
     DYNPAR_FUNCTION unsigned row(unsigned word, unsigned v) const { return in_.rows[word * in_.vertices + v]; }

@@ -100,7 +100,7 @@ public:
             measure m;
             if (!reduce(r, p, m)) return;
             if (m.edges == 0) return p.improve(r.taken);
-            if (m.edges <= 2 * m.vertices && split(r, p, m, depth)) return;
+            if (m.edges <= 4 * m.vertices && split(r, p, m, depth)) return;
             rest& other = copy(r, depth);
             take(r, m.highest);
             visit(r, p, depth + 1);

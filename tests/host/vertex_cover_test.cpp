@@ -119,6 +119,14 @@ TEST_CASE("covers of graphs that fall into parts, and of larger ones, are as sma
     const found five = search_on_host(graphs[0], all_vertices(graphs[0]), 1);
     CHECK(five.splits == 4);
     CHECK(five.nodes < 40);
+    // Parts with a vertex of many edges, too: together they would take the product of what each takes.
+    std::vector<graph> parts;
+    for (unsigned seed = 1; seed <= 4; ++seed) parts.push_back(random_graph(50, 120, seed));
+    const graph four = union_of(parts);
+    number nodes = 0;
+    for (const graph& part : parts) nodes += solve_on_cpu(part).nodes;
+    CHECK(solve_on_cpu(four, 10 * nodes).is_smallest);
+    CHECK(search_on_host(four, greedy_cover(four), 1).nodes < 10 * nodes);
 }
 
 TEST_CASE("a tree, a complete graph and one without edges need no choice") {
