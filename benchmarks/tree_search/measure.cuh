@@ -15,6 +15,7 @@
 
 #include <dynpar/engine/queue.cuh>
 
+#include "../queue_engine/counted_run.cuh"
 #include "../queue_engine/device_memory.hpp"
 #include "by_hand.cuh"
 #include "rows.hpp"
@@ -27,39 +28,10 @@ using queue_benchmark::table;
 
 /// An engine that gives up after the time that is asked for.
 inline std::unique_ptr<dynpar::queue_engine> make_engine(const options& o, unsigned block_threads = 0) {
-    dynpar::queue_options options;
-    options.deadline_milliseconds = static_cast<unsigned long long>(o.seconds * 1e3);
-    options.block_threads = block_threads;
-    options.limits.sync_depth = 0;  // nothing waits
-    return std::make_unique<dynpar::queue_engine>(options);
+    return queue_benchmark::make_engine(o.seconds, block_threads);
 }
 
-/// A run of the queue engine that failed is a wrong one, and what it says goes to standard error. `nodes`: after the
-/// run, how many there were, by its report.
-template <class Kernel, class... Args>
-void measure_queue(table& t, dynpar::queue_engine& engine, const char* work, const char* form,
-                   std::function<void()> prepare, std::function<std::uint64_t(const dynpar::report&)> nodes,
-                   std::function<bool(const run_facts&)> is_right, Kernel kernel, const dynpar::shape& s,
-                   Args... args) {
-    bool has_failed = false;
-    contender c;
-    c.work = work;
-    c.engine = queue_benchmark::by::queue_engine;
-    c.form = form;
-    c.prepare = std::move(prepare);
-    c.start = [&] {
-        dynpar::queue_handle handle = engine.enqueue(t.stream(), kernel, s, args...);
-        return [&, handle]() mutable {
-            const dynpar::report r = handle.wait();
-            if (r.failed_calls != 0 && !has_failed)
-                std::fprintf(stderr, "tree_search: %s, %s: %s\n", work, form, dynpar::describe_failures(r).c_str());
-            has_failed = r.failed_calls != 0;
-            return run_facts{nodes(r), r.lost_launches, r.needed.live_bytes};
-        };
-    };
-    c.is_right = [&](const run_facts& f) { return !has_failed && is_right(f); };
-    t.measure(c);
-}
+using queue_benchmark::measure_queue;
 
 /// Both searches by hand, with as many blocks as the GPU holds. `first`: where they begin. `visited`: nodes that the
 /// host has visited before.
@@ -115,18 +87,7 @@ void measure_by_hand(table& t, const options& o, const char* work, const Search&
 /// where there is time.
 inline void measure_cpu(table& t, const options& o, const char* work, bool is_small,
                         const std::function<std::uint64_t()>& search) {
-    contender c;
-    c.work = work;
-    c.engine = by::one_core;
-    c.most_runs = is_small && !o.is_quick ? 3 : 1;
-    c.first_counts = true;
-    std::uint64_t nodes = 0;
-    c.start = [&] {
-        nodes = search();
-        return [&] { return run_facts{nodes, 0, {}}; };
-    };
-    c.is_right = [&](const run_facts&) { return nodes != 0; };
-    t.measure(c);
+    queue_benchmark::measure_cpu(t, work, by::one_core, is_small && !o.is_quick ? 3 : 1, search);
 }
 
 }  // namespace tree_benchmark
