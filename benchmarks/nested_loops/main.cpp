@@ -43,6 +43,24 @@ void measure_bfs(table& t, const options& o, const char* work, graphs::graph g) 
     t.measure(c);
 }
 
+void measure_families(table& t, const options& o, const char* work, unsigned parents, unsigned longest) {
+    if (!t.wants(work)) return;
+    family_work w{work, families::draw_families(parents, longest, 1), {}};
+    w.sums = families::sums_on_cpu(w.begin);
+    measure_queue_families(t, o, w);
+    measure_cdp_families(t, o, w);
+    measure_flat_families(t, o, w);
+}
+
+void measure_curves(table& t, const options& o, const char* work, unsigned count, float tolerance) {
+    if (!t.wants(work)) return;
+    curve_work w{work, curves::draw(count, 1), tolerance, 0};
+    w.points = static_cast<unsigned>(curves::points_of(w.drawn, tolerance));
+    measure_queue_curves(t, o, w);
+    measure_cdp_curves(t, o, w);
+    measure_flat_curves(t, o, w);
+}
+
 int benchmark(const options& o, const std::string& command) {
     int device_count = 0;
     const cudaError_t found = cudaGetDeviceCount(&device_count);
@@ -56,7 +74,11 @@ int benchmark(const options& o, const std::string& command) {
     std::printf("%s; medians of up to %u runs by events\n", properties.name, o.table.runs);
     table t(o.table, {std::begin(work::all), std::end(work::all)});
     if (t.wants(work::bfs_small)) measure_bfs(t, o, work::bfs_small, graphs::draw_rmat(14, 14));
+    measure_families(t, o, work::families_small, 1u << 10, 1u << 12);
+    measure_curves(t, o, work::curves_small, 1000, 1e-4f);
     if (!o.is_quick) {
+        measure_families(t, o, work::families_20, 1u << 20, 1u << 22);
+        measure_curves(t, o, work::curves_5, 100000, 1e-6f);
         if (t.wants(work::bfs_20)) measure_bfs(t, o, work::bfs_20, graphs::draw_rmat(20, 20));
         if (t.wants(work::bfs_roads)) measure_bfs(t, o, work::bfs_roads, graphs::draw_roads(1024, 1));
         if (t.wants(work::bfs_22)) measure_bfs(t, o, work::bfs_22, graphs::draw_rmat(22, 22));

@@ -1,10 +1,12 @@
-// The groups of rows of the benchmark of nested loops, what it is asked for, and the graphs. Plain C++.
+// The groups of rows of the benchmark of nested loops, what it is asked for, and what they work on.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "../../samples/bezier/curves.hpp"
 #include "../../samples/graph/input.hpp"
+#include "../../samples/parent_child/families.hpp"
 #include "../queue_engine/table.hpp"
 
 namespace nested_benchmark {
@@ -35,6 +37,27 @@ void measure_queue_bfs(queue_benchmark::table& t, const options& o, const graph_
 void measure_cdp_bfs(queue_benchmark::table& t, const options& o, const graph_search& s);
 void measure_flat_bfs(queue_benchmark::table& t, const options& o, const graph_search& s);
 
+/// Where the children of each parent begin, and what the CPU finds.
+struct family_work {
+    const char* work;
+    std::vector<unsigned> begin;
+    std::vector<families::number> sums;
+};
+void measure_queue_families(queue_benchmark::table& t, const options& o, const family_work& w);
+void measure_cdp_families(queue_benchmark::table& t, const options& o, const family_work& w);
+void measure_flat_families(queue_benchmark::table& t, const options& o, const family_work& w);
+
+/// Bezier curves, and how many points all of them need.
+struct curve_work {
+    const char* work;
+    std::vector<curves::curve> drawn;
+    float tolerance;
+    unsigned points;
+};
+void measure_queue_curves(queue_benchmark::table& t, const options& o, const curve_work& w);
+void measure_cdp_curves(queue_benchmark::table& t, const options& o, const curve_work& w);
+void measure_flat_curves(queue_benchmark::table& t, const options& o, const curve_work& w);
+
 // ---- Names of works.
 
 namespace work {
@@ -42,7 +65,12 @@ inline constexpr const char* bfs_small = "BFS, R-MAT 14";
 inline constexpr const char* bfs_20 = "BFS, R-MAT 20";
 inline constexpr const char* bfs_22 = "BFS, R-MAT 22";
 inline constexpr const char* bfs_roads = "BFS, roads 1024";
-inline constexpr const char* all[] = {bfs_small, bfs_20, bfs_22, bfs_roads};
+inline constexpr const char* families_small = "families, 2^10 parents";
+inline constexpr const char* families_20 = "families, 2^20 parents";
+inline constexpr const char* curves_small = "curves, 10^3";
+inline constexpr const char* curves_5 = "curves, 10^5";
+inline constexpr const char* all[] = {bfs_small,      bfs_20,      bfs_22,       bfs_roads,
+                                      families_small, families_20, curves_small, curves_5};
 }  // namespace work
 
 }  // namespace nested_benchmark
