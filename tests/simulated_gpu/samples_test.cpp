@@ -10,6 +10,7 @@
 #include "../../samples/graph/input.hpp"
 #include "../../samples/graph/kernels.hpp"
 #include "../../samples/graph/on_cpu.hpp"
+#include "../../samples/adaptive_grid/kernels.hpp"
 #include "../../samples/integrate/kernels.hpp"
 #include "../../samples/mandelbrot/kernels.hpp"
 #include "../../samples/sudoku/kernels.hpp"
@@ -281,4 +282,29 @@ TEST_CASE("the Mandelbrot set by subdivision is the CPU's, pixel by pixel") {
         engine.run(draw{there.data()}, mandelbrot::shape(in, 32), 0u, 0u, 32u, across(in, 32));
     CHECK(counts.to_vector() == subdivide_on_cpu(in, 32, times));
     CHECK(report.grids > 10);
+}
+
+TEST_CASE("an adaptive grid is the CPU's, cell by cell and bit by bit") {
+    using namespace adaptive_grid;
+    dynpar::queue_engine engine = small_engine();
+    const std::vector<vortex> vortices = draw_vortices(5, 1);
+    const dynpar::buffer<vortex> drawn = engine.make_buffer<vortex>(vortices);
+    std::vector<float> expected_values(128 * 128);
+    std::vector<unsigned char> expected_levels(128 * 128);
+    const problem here{vortices.data(), 5, 0.35, 0.05, 0.05, 7, expected_values.data(), expected_levels.data()};
+    const summary expected = refine_on_cpu(here);
+    auto values = engine.make_buffer<float>(128 * 128);
+    auto levels = engine.make_buffer<unsigned char>(128 * 128);
+    levels.fill(0xff);
+    problem there = here;
+    there.vortices = drawn.data();
+    there.values = values.data();
+    there.levels = levels.data();
+    const auto all = engine.make_buffer<problem>({there});
+    const summary found = engine.call(begin{all.data()});
+    CHECK(found.leaves == expected.leaves);
+    CHECK(found.leaves > 300);
+    CHECK(found.error == expected.error);
+    CHECK(values.to_vector() == expected_values);
+    CHECK(levels.to_vector() == expected_levels);
 }
