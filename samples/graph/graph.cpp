@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 
 #include "../command_line.hpp"
 #include "../with_engine.hpp"
+#include "colouring.hpp"
+#include "forest.hpp"
 #include "input.hpp"
 #include "kernels.hpp"
 #include "on_cpu.hpp"
@@ -73,6 +76,52 @@ void search_from(Engine& engine, const char* name, const graph& g, vertex first,
                   distances == expected, report, engine.milliseconds(), command);
 }
 
+/// The lightest edges that join all that is joined.
+template <class Engine>
+void span(Engine& engine, const graph& g, const samples::command_line& command) {
+    using namespace graphs;
+    const graph_buffers there(engine, g);
+    std::vector<unsigned> itself(g.vertices());
+    std::iota(itself.begin(), itself.end(), 0u);
+    const auto component = engine.template make_buffer<unsigned>(itself);
+    const auto joined_to = engine.template make_buffer<unsigned>(itself);
+    auto lightest = engine.template make_buffer<edge_key>(g.vertices());
+    lightest.fill(no_edge);
+    const auto f = engine.template make_buffer<forest>(
+        {forest{there.view(), component.data(), joined_to.data(), lightest.data(), 0, 0, 1}});
+
+    const dynpar::report report = engine.run(next_forest_round{}, dynpar::shape(1, 1), f.data());
+
+    const forest found = f.value();
+    const forest_size expected = forest_of(g);
+    report_result("forest", g, std::to_string(found.edges) + " chosen, of weight " + std::to_string(found.weight),
+                  found.edges == expected.edges && found.weight == expected.weight, report, engine.milliseconds(),
+                  command);
+}
+
+/// A colour for each vertex.
+template <class Engine>
+void colour(Engine& engine, const graph& g, const samples::command_line& command) {
+    using namespace graphs;
+    const graph_buffers there(engine, g);
+    std::vector<unsigned> all(g.vertices());
+    std::iota(all.begin(), all.end(), 0u);
+    auto colours = engine.template make_buffer<unsigned>(g.vertices());
+    colours.fill(no_colour);
+    const auto waiting = engine.template make_buffer<unsigned>(g.vertices());
+    const auto still_waiting = engine.template make_buffer<unsigned>(all);
+    const auto ready = engine.template make_buffer<unsigned>(g.vertices());
+    const auto c = engine.template make_buffer<colouring>({colouring{
+        there.view(), colours.data(), waiting.data(), still_waiting.data(), ready.data(), 0, g.vertices(), 0, 0}});
+
+    const dynpar::report report = engine.run(next_colouring_round{}, dynpar::shape(1, 1), c.data());
+
+    const std::vector<unsigned> found = colours.to_vector();
+    const unsigned count = *std::max_element(found.begin(), found.end()) + 1;
+    report_result("colours", g, std::to_string(count) + " in " + std::to_string(c.value().round) + " rounds",
+                  found == colours_of(g), report, engine.milliseconds(), command);
+}
+
 struct options {
     std::string input = "rmat";
     std::string search = "all";
@@ -97,8 +146,10 @@ int main(int argc, char** argv) {
                                   "Searches a graph: the threads of a warp share the neighbours of their vertices, and "
                                   "vertices with very many get child grids. Every result is compared with the CPU's.");
     options o;
-    command.add_choice("--search", o.search, {"all", "bfs", "sssp"},
-                       "breadth first: steps to each vertex; or the shortest ways to each vertex");
+    command.add_choice(
+        "--search", o.search, {"all", "bfs", "sssp", "forest", "colours"},
+        "breadth first, the shortest ways to each vertex, a minimum spanning forest, or colours that differ "
+        "between neighbours");
     command.add_choice("--input", o.input, {"rmat", "roads"}, "what graph is drawn");
     command.add_integer("--scale", o.scale, 4, 22, "rmat: 2^scale vertices, with 16 edges each on average");
     command.add_integer("--side", o.side, 2, 4096, "roads: crossings along a side of the grid");
@@ -117,6 +168,10 @@ int main(int argc, char** argv) {
         if (o.from && *o.from > g.vertices())
             throw samples::input_error("--from: " + std::to_string(*o.from) + " is no vertex; give 1 to " +
                                        std::to_string(g.vertices()));
+        if (o.search == "forest" && g.vertices() > graphs::most_vertices_of_forest)
+            throw samples::input_error("--search forest: the graph has " + std::to_string(g.vertices()) +
+                                       " vertices; give one of at most " +
+                                       std::to_string(graphs::most_vertices_of_forest));
         first = o.from ? static_cast<vertex>(*o.from - 1) : graphs::busiest(g);
     } catch (...) {
         return command.explain_exception();
@@ -127,6 +182,9 @@ int main(int argc, char** argv) {
             search_from<visit_neighbour>(engine, "bfs", g, first, steps_from(g, first), command);
         if (o.search == "all" || o.search == "sssp")
             search_from<shorten_way>(engine, "sssp", g, first, lengths_from(g, first), command);
+        if ((o.search == "all" && g.vertices() <= most_vertices_of_forest) || o.search == "forest")
+            span(engine, g, command);
+        if (o.search == "all" || o.search == "colours") colour(engine, g, command);
         return samples::success;
     });
 }

@@ -2,11 +2,14 @@
 #include <dynpar/dynpar.hpp>
 
 #include <cmath>
+#include <numeric>
 
 #include <doctest/doctest.h>
 
 #include "../../benchmarks/nested_loops/flat_bfs.cuh"
 #include "../../benchmarks/tree_search/searches.cuh"
+#include "../../samples/graph/colouring.hpp"
+#include "../../samples/graph/forest.hpp"
 #include "../../samples/graph/input.hpp"
 #include "../../samples/graph/kernels.hpp"
 #include "../../samples/graph/on_cpu.hpp"
@@ -158,6 +161,24 @@ TEST_CASE("searches of graphs find what the CPU finds") {
         };
         CHECK((search_from(next_round<visit_neighbour>{}) == steps_from(g, first)));
         CHECK((search_from(next_round<shorten_way>{}) == lengths_from(g, first)));
+
+        std::vector<unsigned> all(g.vertices());
+        std::iota(all.begin(), all.end(), 0u);
+        const auto component = engine.make_buffer<unsigned>(all), joined_to = engine.make_buffer<unsigned>(all);
+        auto lightest = engine.make_buffer<edge_key>(g.vertices());
+        lightest.fill(no_edge);
+        const auto f =
+            engine.make_buffer<forest>({forest{there, component.data(), joined_to.data(), lightest.data(), 0, 0, 1}});
+        engine.run(next_forest_round{}, dynpar::shape(1, 1), f.data());
+        CHECK(f.value().weight == forest_of(g).weight);
+        CHECK(f.value().edges == forest_of(g).edges);
+
+        found.copy_from(all.data());
+        distance.fill(no_colour);
+        const auto c = engine.make_buffer<colouring>(
+            {colouring{there, distance.data(), frontier.data(), found.data(), queued.data(), 0, g.vertices(), 0, 0}});
+        engine.run(next_colouring_round{}, dynpar::shape(1, 1), c.data());
+        CHECK((distance.to_vector() == colours_of(g)));
     }
 }
 

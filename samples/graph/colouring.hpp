@@ -1,0 +1,123 @@
+// Colours for the vertices, so that no two neighbours have the same (Jones and Plassmann): in each round those vertices
+// get one that come before all neighbours that have none, in an order drawn at random.
+#pragma once
+
+#include "kernels.hpp"
+
+namespace graphs {
+
+inline constexpr unsigned no_colour = ~0u;
+
+/// Where a vertex comes in the order: the greater the earlier, and no two alike.
+DYNPAR_FUNCTION inline unsigned long long rank_of(unsigned vertex) {
+    unsigned drawn = vertex * 2654435761u;
+    drawn = (drawn ^ drawn >> 15) * 2246822519u;
+    return static_cast<unsigned long long>(drawn ^ drawn >> 13) << 32 | vertex;
+}
+
+/// What all grids share.
+struct colouring {
+    graph_view g;
+    unsigned* colour;
+    unsigned* waiting;  ///< vertices without a colour
+    unsigned* still_waiting;
+    unsigned* ready;  ///< those that get one in this round
+    unsigned in_waiting, in_still_waiting, in_ready;
+    unsigned round;
+};
+
+/// Whether a neighbour has to get its colour first.
+struct comes_first {
+    const colouring* c;
+    unsigned vertex;
+    DYNPAR_FUNCTION bool operator()(unsigned i) const {
+        const unsigned other = c->g.neighbours[c->g.begin[vertex] + i];
+        return c->colour[other] == no_colour && rank_of(other) > rank_of(vertex);
+    }
+};
+/// A bit for the colour of a neighbour, if it is one of 64.
+struct bit_of_colour {
+    const colouring* c;
+    unsigned first, least;
+    DYNPAR_FUNCTION unsigned long long operator()(unsigned i) const {
+        const unsigned colour = c->colour[c->g.neighbours[first + i]];
+        return colour >= least && colour - least < 64 ? 1ull << (colour - least) : 0;
+    }
+};
+
+/// A thread for each vertex that waits.
+struct find_ready {
+    static constexpr const char* name = "find_ready";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, colouring* c) const {
+        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const bool has_vertex = i < c->in_waiting;
+        const unsigned vertex = has_vertex ? c->waiting[i] : 0;
+        const unsigned edges = has_vertex ? c->g.begin[vertex + 1] - c->g.begin[vertex] : 0;
+        const bool waits = dynpar::nested_reduce(block, edges, comes_first{c, vertex}, dynpar::whether_any{});
+        if (!has_vertex) return;
+        if (waits) {
+            c->still_waiting[dynpar::atomic_append(&c->in_still_waiting)] = vertex;
+        } else {
+            c->ready[dynpar::atomic_append(&c->in_ready)] = vertex;
+        }
+    }
+};
+
+/// A thread for each vertex that gets a colour: the least that no neighbour has. No two of them are neighbours.
+struct give_colours {
+    static constexpr const char* name = "give_colours";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, colouring* c) const {
+        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const bool has_vertex = i < c->in_ready;
+        const unsigned vertex = has_vertex ? c->ready[i] : 0;
+        const unsigned first = c->g.begin[vertex], edges = has_vertex ? c->g.begin[vertex + 1] - first : 0;
+        bool is_done = !has_vertex;
+        // All threads of the warp take part as long as one has no colour.
+        for (unsigned least = 0; dynpar::any(dynpar::this_warp(block), !is_done); least += 64) {
+            const unsigned long long taken = dynpar::nested_reduce(
+                block, is_done ? 0 : edges, bit_of_colour{c, first, least}, dynpar::bits_of_any<unsigned long long>{});
+            if (is_done || taken == ~0ull) continue;
+            unsigned colour = least;
+            for (unsigned long long bits = taken; bits % 2 == 1; bits /= 2) ++colour;
+            c->colour[vertex] = colour;
+            is_done = true;
+        }
+    }
+};
+
+struct next_colouring_round;
+
+/// One thread, in the middle of each round.
+struct colour_ready {
+    static constexpr const char* name = "colour_ready";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, colouring* c) const;
+};
+
+/// One thread, after each round: begins the next one.
+struct next_colouring_round {
+    static constexpr const char* name = "next_colouring_round";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, colouring* c) const {
+        unsigned* const waiting = c->waiting;
+        c->waiting = c->still_waiting;
+        c->still_waiting = waiting;
+        c->in_waiting = c->in_still_waiting;
+        c->in_still_waiting = 0;
+        c->in_ready = 0;
+        if (c->in_waiting == 0) return;
+        ++c->round;
+        block.launch(find_ready{}, dynpar::shape_for(block, c->in_waiting, dynpar::at_most(256)), c);
+        block.then(colour_ready{}, dynpar::shape(1, 1), c);
+    }
+};
+
+template <class Block>
+DYNPAR_FUNCTION void colour_ready::operator()(Block& block, colouring* c) const {
+    block.launch(give_colours{}, dynpar::shape_for(block, c->in_ready, dynpar::at_most(256)), c);
+    block.then(next_colouring_round{}, dynpar::shape(1, 1), c);
+}
+
+}  // namespace graphs
