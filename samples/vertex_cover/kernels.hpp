@@ -120,7 +120,11 @@ public:
         }
         block_.sync();
         for (unsigned v = rank_; v < in_.vertices; v += step_) degrees_[v] = has(left_, v) ? at.degrees[v] : degree{0};
-        if (at.leave_out != none) take_marked();
+        if (at.leave_out != none) {
+            take_marked();
+        } else {
+            block_.sync();
+        }
     }
 
     DYNPAR_FUNCTION void take(unsigned v) {
