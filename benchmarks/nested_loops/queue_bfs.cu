@@ -26,9 +26,9 @@ void measure_forms(table& t, const options& o, const graph_search& s, const sear
     measure<false>(t, s, there, *engine, {}, "nested_for" + wide);
     if (!o.has_sweep) return;
     for (const tuning& how :
-         {tuning{"in place 64", 64, 0}, tuning{"in place 128", 128, 0}, tuning{"in place 512", 512, 0},
-          tuning{"in place 1024", 1024, 0}, tuning{"in place 4096", 4096, 0}, tuning{"piece 512", 0, 512},
-          tuning{"piece 2048", 0, 2048}, tuning{"512, piece 512", 512, 512}})
+         {tuning{"in place 128", 128, 0}, tuning{"in place 256", 256, 0}, tuning{"in place 512", 512, 0},
+          tuning{"in place 1024", 1024, 0}, tuning{"in place 2048", 2048, 0}, tuning{"piece 512", 0, 512},
+          tuning{"piece 2048", 0, 2048}, tuning{"256, piece 1024", 256, 1024}, tuning{"1024, piece 512", 1024, 512}})
         measure<false>(t, s, there, *engine, how, how.form + wide);
     measure<true>(t, s, there, *engine, {}, "by blocks" + wide);
 }

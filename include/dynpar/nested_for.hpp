@@ -40,11 +40,13 @@ enum class nested_grids : unsigned char {
 struct nested_for_options {
     /// A warp all of whose loops have at most so many iterations does not share them.
     unsigned own = 4;
-    /// A loop of more iterations goes to a child grid; `all` keeps every loop in place. 0 is the engine's choice: on
-    /// the queue engine 8 for each thread of the warp or block that shares, and 64 at least, on the cdp engine, where a
-    /// launch takes microseconds, 64 for each and 1024 at least, on the host engine `all`.
+    /// A loop of more iterations goes to a child grid; `all` keeps every loop in place. 0 is the engine's choice. On
+    /// the queue engine: for each thread of the warp or block that shares 32, and 8 in a grid of less than 1024 blocks,
+    /// which by itself would not fill a GPU; 64 at least. On the cdp engine, where a launch takes microseconds: 64 for
+    /// each thread, and 1024 at least. On the host engine `all`.
     unsigned in_place = 0;
-    /// Iterations of a block of a child grid. 0 is the engine's choice: 1024 on the queue engine, else 4096.
+    /// Iterations of a block of a child grid. 0 is the engine's choice: 1024 on the queue engine, and 256 in a grid of
+    /// less than 1024 blocks; 4096 on the cdp engine, 1024 on the host engine.
     unsigned piece = 0;
     /// The most threads of a child grid's block, which is moldable.
     unsigned threads = 256;
@@ -214,19 +216,25 @@ struct nested_plan {
     }
 };
 
-/// `sharing`: how many threads share their loops.
+/// `sharing`: how many threads share their loops. Where a launch costs little, a grid of few blocks gives away more:
+/// its blocks alone would not fill the GPU. In a grid of many blocks, loops of one piece stay where they are.
 template <class Block>
-DYNPAR_FUNCTION nested_plan plan_of(const nested_for_options& options, unsigned sharing) {
-    constexpr bool is_costly = has_costly_launches<Block>;
-    constexpr unsigned of_each = is_costly ? 64 : 8, at_least = is_costly ? 1024 : 64;
-    constexpr unsigned greatest_piece = 1u << 31;
+DYNPAR_FUNCTION nested_plan plan_of(const Block& block, const nested_for_options& options, unsigned sharing) {
+    constexpr unsigned greatest_piece = 1u << 31, many_blocks = 1024;
     nested_plan plan{options.own, options.in_place, options.piece, options.threads,
-                     options.grids == nested_grids::automatic ? is_costly : options.grids == nested_grids::one_for_all};
-    if (plan.in_place == 0) {
-        plan.in_place = of_each * sharing < at_least ? at_least : of_each * sharing;
-        if constexpr (runs_on_host<Block>::value) plan.in_place = nested_for_options::all;
+                     options.grids == nested_grids::one_for_all};
+    if constexpr (runs_on_host<Block>::value) {
+        if (plan.in_place == 0) plan.in_place = nested_for_options::all;
+        if (plan.piece == 0) plan.piece = 1024;
+    } else if constexpr (has_costly_launches<Block>) {
+        if (options.grids == nested_grids::automatic) plan.one_for_all = true;
+        if (plan.in_place == 0) plan.in_place = sharing < 16 ? 1024 : 64 * sharing;
+        if (plan.piece == 0) plan.piece = 4096;
+    } else {
+        const bool is_large_grid = block.num_blocks() >= many_blocks;
+        if (plan.in_place == 0) plan.in_place = sharing < 8 ? 64 : (is_large_grid ? 32 : 8) * sharing;
+        if (plan.piece == 0) plan.piece = is_large_grid ? 1024 : 256;
     }
-    if (plan.piece == 0) plan.piece = !is_costly && !runs_on_host<Block>::value ? 1024 : 4096;
     if (plan.piece > greatest_piece) plan.piece = greatest_piece;
     return plan;
 }
@@ -483,7 +491,7 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(Block& block, Count count, 
     detail::check_nested_body<block_type, Body, Count>();
     const detail::nested_index<Count> iterations = detail::iterations_of(count);
     const warp_group<block_type> warp(here);
-    const detail::nested_plan plan = detail::plan_of<block_type>(options, warp.num_threads());
+    const detail::nested_plan plan = detail::plan_of(here, options, warp.num_threads());
     const bool is_large = plan.is_large(iterations);
     status done = status::success;
     const bool has_large =
@@ -511,7 +519,7 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(const block_group<Block>& g
                                                      const nested_for_options& options = {}) {
     Block& block = group.block();
     detail::check_nested_body<Block, Body, Count>();
-    const detail::nested_plan plan = detail::plan_of<Block>(options, block.num_threads());
+    const detail::nested_plan plan = detail::plan_of(block, options, block.num_threads());
     const bool is_loop = detail::runs_on_host<Block>::value && plan.in_place == nested_for_options::all;
     if (block.num_threads() <= warp_threads || group.memory() == nullptr || is_loop)
         return nested_for(block, count, body, options);
