@@ -11,6 +11,7 @@
 #include "buffer.hpp"
 #include "call_outcome.hpp"
 #include "collectives.hpp"
+#include "counted_grid.hpp"
 #include "dimensions.hpp"
 #include "engine_options.hpp"
 #include "kernel.hpp"

@@ -87,15 +87,6 @@ struct give_colours {
     }
 };
 
-struct next_colouring_round;
-
-/// One thread, in the middle of each round.
-struct colour_ready {
-    static constexpr const char* name = "colour_ready";
-    template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, colouring* c) const;
-};
-
 /// One thread, after each round: begins the next one.
 struct next_colouring_round {
     static constexpr const char* name = "next_colouring_round";
@@ -110,14 +101,9 @@ struct next_colouring_round {
         if (c->in_waiting == 0) return;
         ++c->round;
         block.launch(find_ready{}, dynpar::shape_for(block, c->in_waiting, dynpar::at_most(256)), c);
-        block.then(colour_ready{}, dynpar::shape(1, 1), c);
+        block.then(dynpar::counted_grid<give_colours>{}, dynpar::shape(1, 1), &c->in_ready, c);
+        block.then(*this, dynpar::shape(1, 1), c);
     }
 };
-
-template <class Block>
-DYNPAR_FUNCTION void colour_ready::operator()(Block& block, colouring* c) const {
-    block.launch(give_colours{}, dynpar::shape_for(block, c->in_ready, dynpar::at_most(256)), c);
-    block.then(next_colouring_round{}, dynpar::shape(1, 1), c);
-}
 
 }  // namespace graphs

@@ -33,11 +33,12 @@ struct search {
 struct visit_neighbour {
     static constexpr const char* name = "visit_neighbour";
     search* s;
-    unsigned first;  // of the vertex's neighbours
+    const unsigned* neighbours;  // of the vertex
 
-    DYNPAR_FUNCTION visit_neighbour(search* in, unsigned from) : s(in), first(in->g.begin[from]) {}
+    DYNPAR_FUNCTION visit_neighbour(search* in, unsigned from)
+        : s(in), neighbours(in->g.neighbours + in->g.begin[from]) {}
     DYNPAR_FUNCTION void operator()(unsigned i) const {
-        const unsigned to = s->g.neighbours[first + i];
+        const unsigned to = neighbours[i];
         if (s->distance[to] == unseen && dynpar::atomic_cas(&s->distance[to], unseen, s->round) == unseen)
             s->found[dynpar::atomic_append(&s->in_found)] = to;
     }

@@ -228,6 +228,46 @@ TEST_CASE("C22: the body of a nested loop may launch, and a negative count is no
     }
 }
 
+// ---- counted_grid
+
+/// Puts every third number into a list.
+struct list_thirds {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned below, unsigned* count, unsigned* list) const {
+        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        if (i < below && i % 3 == 0) list[dynpar::atomic_append(count)] = i;
+    }
+};
+struct mark_listed {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const unsigned* count, const unsigned* list, unsigned* marks) const {
+        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        if (i < *count) dynpar::atomic_add(&marks[list[i]], 1u);
+    }
+};
+struct list_then_mark {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned below, unsigned* count, unsigned* list,
+                                    unsigned* marks) const {
+        if (below != 0)
+            block.launch(list_thirds{}, dynpar::shape_for(block, below, dynpar::at_most(64)), below, count, list);
+        block.then(dynpar::counted_grid<mark_listed>{}, dynpar::shape(1, 1), count, count, list, marks);
+    }
+};
+
+TEST_CASE("C22: a counted grid has a thread for each thing that the device has counted") {
+    auto engine = make_engine();
+    for (const unsigned below : {0u, 1u, 100u, many(30000)}) {
+        CAPTURE(below);
+        auto count = filled(engine, 1, 0u), list = filled(engine, below + 1, 0u), marks = filled(engine, below + 1, 0u);
+        engine.run(list_then_mark{}, dynpar::shape(1, 1), below, count.data(), list.data(), marks.data());
+        unsigned wrong = 0;
+        const std::vector<unsigned> marked = marks.to_vector();
+        for (unsigned i = 0; i < below; ++i) wrong += marked[i] != (i % 3 == 0 ? 1 : 0);
+        CHECK(wrong == 0);
+    }
+}
+
 // ---- nested_reduce
 
 struct number_of {

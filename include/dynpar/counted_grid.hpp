@@ -1,0 +1,40 @@
+// A grid over as many things as the device has counted: the next frontier of a search, what has been put into a list.
+//
+//     block.launch(find{}, shape, found, count);  // counts what it finds
+//     block.then(dynpar::counted_grid<visit>{}, dynpar::shape(1, 1), count, found);  // visit(block, found)
+#pragma once
+
+#include <type_traits>
+
+#include "kernel.hpp"
+#include "platform.hpp"
+#include "shape.hpp"
+
+namespace dynpar {
+
+/// A kernel of one thread that launches another one, with a thread for each of `*count` things: `kernel(block,
+/// args...)`, in blocks of a width that suits the engine (`shape_for`). It reads the number when it begins, and
+/// launches nothing if that is 0. The thread's number is `block.block_rank() * block.num_threads() +
+/// block.thread_rank()`, and some of the last block's are `*count` or greater.
+template <class Kernel>
+struct counted_grid {
+    static constexpr const char* name = "counted_grid";  ///< in reports and traces
+    static constexpr unsigned max_threads = 1;           ///< it is launched with one thread
+
+    Kernel kernel{};              ///< what is launched
+    unsigned most_threads = 256;  ///< the most threads of its blocks
+
+    /// Launches.
+    template <class Block, class Count, class... Args>
+    DYNPAR_FUNCTION void operator()(Block& block, const Count* count, Args... args) const {
+        static_assert(std::is_integral_v<Count>,
+                      "dynpar: a counted grid takes a pointer to an integer, and then the "
+                      "arguments of its kernel");
+        const Count things = *count;
+        if (things > 0)
+            block.launch(kernel, shape_for(block, static_cast<unsigned long long>(things), at_most(most_threads)),
+                         args...);
+    }
+};
+
+}  // namespace dynpar
