@@ -98,7 +98,7 @@ struct draw {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned x, unsigned y, unsigned side, unsigned across) const {
-        const image& in = *of;
+        const image in = *of;  // a copy, which stays in registers
         const square s = square_of(in, x, y, side, across, block.block_rank());
         if (s.width == 0) return;
         const auto warp = dynpar::this_warp(block);
