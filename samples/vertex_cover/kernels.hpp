@@ -28,7 +28,7 @@ struct graph_bits {
     const unsigned* rows;
     dynpar::reducer_view<dynpar::sum<number>> nodes;   ///< of the search tree
     dynpar::reducer_view<dynpar::sum<number>> splits;  ///< of those, which fell into two parts
-    unsigned* stop;                                    ///< 1: there was no memory, and the rest is in vain
+    unsigned* stop;                                    ///< 1: a call has failed, and the rest is in vain
 };
 
 /// A graph, or a part of one, that is to be covered.
@@ -92,6 +92,11 @@ DYNPAR_FUNCTION void improve(problem& p, unsigned vertices, unsigned words, cons
     }
 }
 
+/// After a call that failed the search ends: the run throws, and what it has found counts for nothing.
+DYNPAR_FUNCTION inline void stop_after_failure(const graph_bits& in, dynpar::status s) {
+    if (s != dynpar::status::success) dynpar::atomic_store(in.stop, 1u);
+}
+
 enum class state { open, covered, hopeless };
 
 /// The node of the search tree at which a block is, in its shared memory. The block is a warp or less; its threads have
@@ -102,6 +107,9 @@ public:
     DYNPAR_FUNCTION node(Block& block, const graph_bits& in)
         : block_(block),
           in_(in),
+          order_(in.vertices),
+          words_(in.words),
+          rows_(in.rows),
           rank_(block.thread_rank()),
           step_(block.num_threads()),
           left_(block.template shared<unsigned>(in.words)),
@@ -113,13 +121,13 @@ public:
     DYNPAR_FUNCTION void begin(const subproblem& at) {
         of_ = at.of;
         taken_vertices_ = at.taken_vertices;
-        for (unsigned w = rank_; w < in_.words; w += step_) {
+        for (unsigned w = rank_; w < words_; w += step_) {
             left_[w] = at.left[w];
             taken_[w] = at.taken == nullptr ? 0 : at.taken[w];
             marked_[w] = at.leave_out == none ? 0 : row(w, at.leave_out) & at.left[w];
         }
         block_.sync();
-        for (unsigned v = rank_; v < in_.vertices; v += step_) degrees_[v] = has(left_, v) ? at.degrees[v] : degree{0};
+        for (unsigned v = rank_; v < order_; v += step_) degrees_[v] = has(left_, v) ? at.degrees[v] : degree{0};
         if (at.leave_out != none) {
             take_marked();
         } else {
@@ -140,7 +148,7 @@ public:
             number sum = 0;     // of vertices, and in the upper half of degrees
             unsigned most = 0;  // degree, vertex
             bool marks = false;
-            for (unsigned v = rank_; v < in_.vertices; v += step_) {
+            for (unsigned v = rank_; v < order_; v += step_) {
                 const unsigned d = degrees_[v];
                 if (d == 0) continue;
                 sum += number{d} << 32 | 1;
@@ -176,18 +184,18 @@ public:
         block_.sync();
         for (bool grows = true; dynpar::any(warp(), grows);) {
             grows = false;
-            for (unsigned v = rank_; v < in_.vertices; v += step_) {
+            for (unsigned v = rank_; v < order_; v += step_) {
                 if (degrees_[v] == 0 || (degrees_[v] & reached) != 0 || !meets_marked(v)) continue;
                 degrees_[v] |= reached;
                 grows = true;
             }
             block_.sync();
-            for (unsigned v = rank_; v < in_.vertices; v += step_)
+            for (unsigned v = rank_; v < order_; v += step_)
                 if ((degrees_[v] & reached) != 0) mark(v);
             block_.sync();
         }
         number sum = 0;
-        for (unsigned v = rank_; v < in_.vertices; v += step_) {
+        for (unsigned v = rank_; v < order_; v += step_) {
             if ((degrees_[v] & reached) == 0) continue;
             degrees_[v] &= static_cast<degree>(~reached);
             sum += number{degrees_[v]} << 32 | 1;
@@ -196,24 +204,23 @@ public:
         vertices = static_cast<unsigned>(sum);
         edges = static_cast<unsigned>(sum >> 33);
         if (vertices != vertices_) return false;
-        for (unsigned w = rank_; w < in_.words; w += step_) marked_[w] = 0;
+        for (unsigned w = rank_; w < words_; w += step_) marked_[w] = 0;
         block_.sync();
         return true;
     }
 
     /// The vertices that are left, in scratch memory, for a child. Null: there is no memory, and the report says so.
     DYNPAR_FUNCTION subproblem* without_chosen() {
-        const unsigned words = in_.words;
         subproblem* child = scratch<subproblem>(1);
-        unsigned* sets = scratch<unsigned>(2 * words);
-        degree* degrees = scratch<degree>(in_.vertices);
+        unsigned* sets = scratch<unsigned>(2 * words_);
+        degree* degrees = scratch<degree>(order_);
         if (child == nullptr || sets == nullptr || degrees == nullptr) return nullptr;
-        for (unsigned w = rank_; w < words; w += step_) {
+        for (unsigned w = rank_; w < words_; w += step_) {
             sets[w] = left_[w];
-            sets[words + w] = taken_[w];
+            sets[words_ + w] = taken_[w];
         }
-        for (unsigned v = rank_; v < in_.vertices; v += step_) degrees[v] = degrees_[v];
-        if (rank_ == 0) *child = {&in_, of_, sets, sets + words, degrees, taken_vertices_, chosen_};
+        for (unsigned v = rank_; v < order_; v += step_) degrees[v] = degrees_[v];
+        if (rank_ == 0) *child = {&in_, of_, sets, sets + words_, degrees, taken_vertices_, chosen_};
         block_.sync();
         return child;
     }
@@ -224,25 +231,24 @@ public:
         const int needed[2] = {needed_for(edges), needed_for(edges_ - edges)};
         const int rest = bound() - static_cast<int>(taken_vertices_);
         if (needed[0] + needed[1] >= rest) return nullptr;
-        const unsigned words = in_.words;
         split* s = scratch<split>(1);
-        unsigned* sets = scratch<unsigned>(5 * words);
-        degree* degrees = scratch<degree>(in_.vertices);
+        unsigned* sets = scratch<unsigned>(5 * words_);
+        degree* degrees = scratch<degree>(order_);
         if (s == nullptr || sets == nullptr || degrees == nullptr) return nullptr;
-        for (unsigned w = rank_; w < words; w += step_) {
+        for (unsigned w = rank_; w < words_; w += step_) {
             sets[w] = taken_[w];
-            sets[words + w] = marked_[w];
-            sets[2 * words + w] = left_[w] & ~marked_[w];
+            sets[words_ + w] = marked_[w];
+            sets[2 * words_ + w] = left_[w] & ~marked_[w];
         }
-        for (unsigned v = rank_; v < in_.vertices; v += step_) degrees[v] = degrees_[v];
+        for (unsigned v = rank_; v < order_; v += step_) degrees[v] = degrees_[v];
         if (rank_ == 0) {
             *s = {&in_, of_, sets, taken_vertices_, {}, {}};
             for (unsigned i = 0; i < 2; ++i) {
                 // All vertices but one always are a cover.
                 const unsigned all = i == 0 ? vertices : vertices_ - vertices;
                 const unsigned bound = static_cast<unsigned>(rest - needed[1 - i]);
-                s->parts[i] = {all < bound ? all : bound, 0, sets + (3 + i) * words};
-                s->first[i] = {&in_, s->parts + i, sets + (1 + i) * words, nullptr, degrees, 0, none};
+                s->parts[i] = {all < bound ? all : bound, 0, sets + (3 + i) * words_};
+                s->first[i] = {&in_, s->parts + i, sets + (1 + i) * words_, nullptr, degrees, 0, none};
             }
         }
         block_.sync();
@@ -250,14 +256,14 @@ public:
     }
 
     DYNPAR_FUNCTION void store_cover() {
-        if (rank_ == 0) improve(*of_, taken_vertices_, in_.words, [this](unsigned w) { return taken_[w]; });
+        if (rank_ == 0) improve(*of_, taken_vertices_, words_, [this](unsigned w) { return taken_[w]; });
     }
     DYNPAR_FUNCTION unsigned chosen() const { return chosen_; }  ///< the vertex with the most edges
     /// Whether it is worth looking whether it falls into parts.
     DYNPAR_FUNCTION bool is_sparse() const { return edges_ <= 4 * vertices_; }
 
 private:
-    DYNPAR_FUNCTION unsigned row(unsigned word, unsigned v) const { return in_.rows[word * in_.vertices + v]; }
+    DYNPAR_FUNCTION unsigned row(unsigned word, unsigned v) const { return rows_[word * order_ + v]; }
     DYNPAR_FUNCTION dynpar::warp_group<Block> warp() const { return dynpar::this_warp(block_); }
     DYNPAR_FUNCTION int needed_for(unsigned edges) const {
         return static_cast<int>((edges + highest_degree_ - 1) / highest_degree_);
@@ -265,7 +271,7 @@ private:
     DYNPAR_FUNCTION void mark(unsigned v) { dynpar::atomic_or(marked_ + v / 32, 1u << v % 32); }
 
     DYNPAR_FUNCTION bool meets_marked(unsigned v) const {
-        for (unsigned w = 0; w < in_.words; ++w)
+        for (unsigned w = 0; w < words_; ++w)
             if (marked_[w] != 0 && (row(w, v) & marked_[w]) != 0) return true;
         return false;
     }
@@ -275,7 +281,7 @@ private:
     DYNPAR_FUNCTION bool mark_neighbours(unsigned v, unsigned d) {
         unsigned found[2] = {none, none};
         unsigned count = 0;
-        for (unsigned w = 0; w < in_.words && count < d; ++w) {
+        for (unsigned w = 0; w < words_ && count < d; ++w) {
             for (unsigned bits = row(w, v) & left_[w]; bits != 0; bits &= bits - 1)
                 found[count++] = 32 * w + lowest_bit(bits);
         }
@@ -293,7 +299,7 @@ private:
     DYNPAR_FUNCTION void take_marked() {
         block_.sync();
         unsigned taken = 0;
-        for (unsigned v = rank_; v < in_.vertices; v += step_) {
+        for (unsigned v = rank_; v < order_; v += step_) {
             if (degrees_[v] == 0) continue;
             if (has(marked_, v)) {
                 degrees_[v] = 0;
@@ -301,13 +307,13 @@ private:
                 continue;
             }
             unsigned edges = 0;
-            for (unsigned w = 0; w < in_.words; ++w)
+            for (unsigned w = 0; w < words_; ++w)
                 if (marked_[w] != 0) edges += count_bits(row(w, v) & marked_[w]);
             degrees_[v] = static_cast<degree>(degrees_[v] - edges);
         }
         taken_vertices_ += dynpar::reduce(warp(), taken, dynpar::plus{});
         block_.sync();
-        for (unsigned w = rank_; w < in_.words; w += step_) {
+        for (unsigned w = rank_; w < words_; w += step_) {
             left_[w] &= ~marked_[w];
             taken_[w] |= marked_[w];
             marked_[w] = 0;
@@ -329,13 +335,17 @@ private:
         T* memory = nullptr;
         if (rank_ == 0) {
             memory = block_.template scratch<T>(count);
-            if (memory == nullptr) dynpar::atomic_store(in_.stop, 1u);
+            if (memory == nullptr) stop_after_failure(in_, dynpar::status::out_of_memory);
         }
         return dynpar::broadcast(warp(), memory);
     }
 
     Block& block_;
     const graph_bits& in_;
+    // Copies, which stay in registers: for all that the compiler knows, the graph changes with each store.
+    unsigned order_;  // vertices of the graph
+    unsigned words_;
+    const unsigned* rows_;
     problem* of_ = nullptr;
     unsigned rank_;
     unsigned step_;
@@ -356,6 +366,7 @@ struct add_parts {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block&, const split* s) const {
+        if (dynpar::atomic_load(s->in->stop) != 0) return;  // perhaps there is no cover of a part
         // A part that has found no cover below its bound makes the sum no improvement.
         improve(*s->of, s->taken_vertices + s->parts[0].best + s->parts[1].best, s->in->words,
                 [s](unsigned w) { return s->taken[w] | s->parts[0].cover[w] | s->parts[1].cover[w]; });
@@ -398,12 +409,12 @@ struct visit {
                 const split* parts = at.parts(vertices, edges);
                 if (parts == nullptr || !is_first) return;
                 in.splits.add(block, 1);
-                block.launch(solve_parts{}, dynpar::shape(1, 1), parts);
+                stop_after_failure(in, block.launch(solve_parts{}, dynpar::shape(1, 1), parts));
                 return;
             }
             const subproblem* child = at.without_chosen();
             if (child == nullptr) return;
-            if (is_first) block.launch(*this, shape(in.vertices), child);
+            if (is_first) stop_after_failure(in, block.launch(*this, shape(in.vertices), child));
             at.take(at.chosen());
         }
     }
@@ -411,7 +422,8 @@ struct visit {
 
 template <class Block>
 DYNPAR_FUNCTION void solve_parts::operator()(Block& block, const split* s) const {
-    for (const subproblem& first : s->first) block.launch(visit{}, visit::shape(s->in->vertices), &first);
+    for (const subproblem& first : s->first)
+        stop_after_failure(*s->in, block.launch(visit{}, visit::shape(s->in->vertices), &first));
     block.then(add_parts{}, dynpar::shape(1, 1), s);
 }
 

@@ -144,6 +144,20 @@ TEST_CASE("the CPU gives up a search after so many nodes, with a cover that it h
     CHECK(is_cover(g, serial.cover));
 }
 
+TEST_CASE("a search for a cover in which a launch is lost ends soon, with a set that is a cover") {
+    const graph g = union_of({random_graph(50, 120, 1), grid_graph(100, 850, 2), random_graph(50, 100, 3)});
+    for (const unsigned depth : {0u, 1u, 2u, 3u, 4u, 5u}) {
+        dynpar::host_options options;
+        options.limits.nesting_depth = depth;
+        dynpar::host_engine engine(options);
+        search_on<dynpar::host_engine> search(engine, g, all_vertices(g));
+        const dynpar::report report = engine.try_run(visit{}, search.shape(), search.root());
+        CHECK(report.lost_launches != 0);
+        CHECK(is_cover(g, search.cover()));
+        if (depth == 2) CHECK(search.nodes() < 10);  // without an end there are 16
+    }
+}
+
 TEST_CASE("graphs that are made have the edges that they should") {
     CHECK(tree_graph(50, 1).edges() == 49);
     CHECK(grid_graph(100, 1000, 1).edges() == 180);
