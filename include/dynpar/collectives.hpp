@@ -119,14 +119,14 @@ DYNPAR_FUNCTION T shuffle(const warp_group<Block>& warp, const T& value, unsigne
     if (threads == 1) return result;
     if constexpr (runs_on_host<Block>::value) {
         const void* const values = warp.block().gather(warp.meta_group_rank(), threads, &value, sizeof(T));
-        memcpy(&result, static_cast<const std::byte*>(values) + rank * sizeof(T), sizeof(T));
+        memcpy(static_cast<void*>(&result), static_cast<const std::byte*>(values) + rank * sizeof(T), sizeof(T));
     } else {
 #if DYNPAR_ON_DEVICE
         unsigned words[(sizeof(T) + 3) / 4] = {};
         memcpy(words, &result, sizeof(T));
 #pragma unroll
         for (unsigned& word : words) word = __shfl_sync(lanes_of(threads), word, static_cast<int>(rank));
-        memcpy(&result, words, sizeof(T));
+        memcpy(static_cast<void*>(&result), words, sizeof(T));
 #else
         static_cast<void>(rank);
 #endif
