@@ -83,17 +83,26 @@ __device__ DYNPAR_NOINLINE inline bool take_back(unsigned& bits) {
 __device__ inline bool withdraw() { return take_back(this_block().gang.ready); }
 
 /// All lanes together: runs a block task if the other warps come soon. A warp with nothing better to do is patient: if
-/// many came and left, they would hardly ever be there at the same time. It leaves when what it waits for is complete.
+/// many came and left, they would hardly ever be there at the same time. While more and more come, one that waits stays
+/// longer still; but not for ever, since what it alone may run can come to it meanwhile. It leaves when what it waits
+/// for is complete.
 __device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0) {
     bool joined = false;
     // All have looked at the deques before one chooses a candidate, which may push.
     __syncwarp();
     if (lane_rank() == 0 && block_task_wanted(this_warp().depth)) {
         offer_to_join();
-        for (unsigned i = 0; i < patience && !joined; ++i) {
+        int most = 0;
+        for (unsigned polls = 0, until = patience; polls < until && !joined; ++polls) {
             joined = all_have_joined();
             if (!joined) __nanosleep(50);
-            if (awaited != 0 && (children_are_complete(awaited) || run_stopped())) break;
+            if (awaited == 0) continue;
+            if (children_are_complete(awaited) || run_stopped()) break;
+            const int ready = __popc(load_relaxed_in_block(this_block().gang.ready));
+            if (ready > most) {
+                most = ready;
+                until = polls + patience;
+            }
         }
         if (!joined) joined = !withdraw();
     }
