@@ -57,10 +57,14 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
+/// What a call out of line returns: of the block only what it may have changed.
 template <class Block>
 struct block_and_status {
-    Block block;
+    typename Block::launches_type launches;
     status result;
+
+    DYNPAR_FUNCTION block_and_status(const Block& block, status result_)
+        : launches(block.launches()), result(result_) {}
 };
 
 /// What both block types have in common. `Derived` knows the block's grid node and counts children.
@@ -314,11 +318,12 @@ protected:
         }
         return false;
     }
-    // Seldom needed functions are not inlined, and they take and return the block by value: a block whose address is
-    // taken would lie in memory in all kernels, and inlined code costs registers, which every return of a kernel
-    // restores.
+    // Seldom needed functions are not inlined, and they take the block by value and return what they have changed of
+    // it: a block whose address is taken would lie in memory in all kernels. Inlined code, and what is live across a
+    // call, costs registers, which every entry of a kernel writes to its stack, and that takes as long as writing to
+    // device memory.
     __device__ status apply(const block_and_status<Derived>& after) {
-        derived() = after.block;
+        derived().set_launches(after.launches);
         return after.result;
     }
     /// A grid of one block of one thread, or a small grid, with more arguments than a task has room for.

@@ -75,6 +75,19 @@ public:
 
     DYNPAR_FUNCTION block_outcome outcome() const { return {own_, launched_}; }
 
+    /// What launches and continuations change.
+    struct launches_type {
+        arena_index own;
+        std::uint32_t launched;
+        bool fresh;
+    };
+    DYNPAR_FUNCTION launches_type launches() const { return {own_, launched_, fresh_}; }
+    DYNPAR_FUNCTION void set_launches(const launches_type& after) {
+        own_ = after.own;
+        launched_ = after.launched;
+        fresh_ = after.fresh;
+    }
+
 private:
     friend class block_interface<lane_block>;
 

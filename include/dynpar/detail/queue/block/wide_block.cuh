@@ -89,6 +89,11 @@ public:
 
     DYNPAR_FUNCTION block_outcome outcome() const { return {0, launched_}; }
 
+    /// What launches change.
+    using launches_type = std::uint32_t;
+    DYNPAR_FUNCTION launches_type launches() const { return launched_; }
+    DYNPAR_FUNCTION void set_launches(launches_type after) { launched_ = after; }
+
 private:
     friend class block_interface<wide_block>;
 
