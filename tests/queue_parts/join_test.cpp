@@ -69,7 +69,7 @@ public:
         unsigned donations = 0;
         for (unsigned actions = 0; actions < 200; ++actions) {
             struct option {
-                enum action_type { run_one, run_all, donate, flush } action;
+                enum action_type { run_one, run_all, run_ready, donate, flush } action;
                 unsigned warp, to;
             };
             std::vector<option> options;
@@ -78,6 +78,7 @@ public:
                 const unsigned tasks = deque::owner_end() - deque::steal_end();
                 if (tasks != 0) options.push_back({option::run_one, w, w});
                 if (tasks > 1) options.push_back({option::run_all, w, w});
+                if (queue::this_warp().ready != 0) options.push_back({option::run_ready, w, w});
                 for (unsigned to = 0; to < warps && tasks > 1 && donations < 3; ++to) {
                     if (to != w) options.push_back({option::donate, w, to});
                 }
@@ -89,8 +90,11 @@ public:
                 queue::all_lanes, queue::lane_rank() == 0 ? choose_(static_cast<unsigned>(options.size())) : 0, 0)];
             act_for(chosen.warp);
             switch (chosen.action) {
-                case option::run_one: queue::run_lanes<false>(1); break;
-                case option::run_all: queue::run_lanes<false>(deque::owner_end() - deque::steal_end()); break;
+                case option::run_one: queue::run_lanes<false>(1, 0); break;
+                case option::run_all:
+                    queue::run_lanes<false>(deque::owner_end() - deque::steal_end(), queue::this_warp().ready);
+                    break;
+                case option::run_ready: queue::run_lanes<false>(0, queue::this_warp().ready); break;
                 case option::flush: queue::flush_warp_batch(); break;
                 default: ++donations, donate_oldest(chosen.to);
             }

@@ -403,6 +403,7 @@ machine::machine(const machine_size& size) : size_(size), memory_(std::make_uniq
         place(view.lane_deques, std::size_t{warps} * queue::lane_deque_capacity);
         place(view.wide_deques, std::size_t{warps} * queue::wide_deque_capacity);
         place(view.block_deques, std::size_t{size.worker_blocks} * queue::block_deque_capacity);
+        place(view.ready_continuations, std::size_t{warps} * queue::most_ready);
         place(view.free_nodes, std::size_t{warps} * queue::node_cache_capacity);
         place(view.free_pieces, std::size_t{warps} * queue::piece_cache_capacity);
         place(view.warp_cells, size.cells);

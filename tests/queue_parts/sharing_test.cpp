@@ -404,10 +404,10 @@ void run_chunks(chain& c) {
         }
         __syncwarp();
         // The continuation of a grid that this warp has found complete.
-        const bool continues = queue::this_warp().lane_owner_end != queue::this_warp().lane_steal_end;
+        const bool continues = queue::this_warp().ready != 0;
         __syncwarp();
         if (lane == 0 && continues) {
-            --queue::this_warp().lane_owner_end;
+            --queue::this_warp().ready;
             c.continue_chain();
         }
     }

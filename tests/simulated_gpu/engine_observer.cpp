@@ -33,6 +33,7 @@ unsigned long long progress(const unsigned char* shared_memory, unsigned threads
         add(warp.wide_steal_end);
         add(warp.wide_owner_end);
         add(warp.spilled_lanes);
+        add(warp.ready);
         add(warp.spilled_wides);
         add(warp.level);
         add(warp.own);
@@ -84,12 +85,12 @@ void print_warp(const unsigned char* shared_memory, unsigned number) {
     const queue::engine_view& engine = block_of(shared_memory).engine;
     const queue::warp_state& warp = warp_of(shared_memory, number);
     char own[64], awaited[64], batch[64];
-    std::fprintf(
-        stderr,
-        "    lane tasks %u (spilled %u), wide tasks %u (spilled %u), level %u, waits at depth %d for %s, own %s,",
-        warp.lane_owner_end - warp.lane_steal_end, warp.spilled_lanes, warp.wide_owner_end - warp.wide_steal_end,
-        warp.spilled_wides, warp.level, warp.depth, in_arena(engine, warp.awaited, awaited),
-        in_arena(engine, warp.own, own));
+    std::fprintf(stderr,
+                 "    lane tasks %u (spilled %u, ready %u), wide tasks %u (spilled %u), level %u, waits at depth %d "
+                 "for %s, own %s,",
+                 warp.lane_owner_end - warp.lane_steal_end, warp.spilled_lanes, warp.ready,
+                 warp.wide_owner_end - warp.wide_steal_end, warp.spilled_wides, warp.level, warp.depth,
+                 in_arena(engine, warp.awaited, awaited), in_arena(engine, warp.own, own));
     std::fprintf(stderr, " deferred %d of %s, ticket %u (%llu), searches %u, free records %d, grids %llu\n", warp.batch,
                  warp.batch != 0 ? in_arena(engine, warp.batch_of, batch) : "none", warp.has_request, warp.request,
                  warp.searches, warp.free_nodes, warp.grids);

@@ -63,7 +63,7 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
 __device__ inline unsigned long long count_abandoned() {
     warp_state& warp = this_warp();
     unsigned long long left = warp.lane_owner_end - warp.lane_steal_end;
-    left += warp.wide_owner_end - warp.wide_steal_end;
+    left += warp.wide_owner_end - warp.wide_steal_end + warp.ready;
     for (arena_index segment = warp.spilled_lanes; segment != 0; segment = at<segment_header>(segment)->next)
         left += at<segment_header>(segment)->count;
     for (arena_index segment = warp.spilled_wides; segment != 0; segment = at<segment_header>(segment)->next)

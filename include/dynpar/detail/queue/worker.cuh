@@ -90,9 +90,10 @@ __device__ inline bool claim_blocks_deeper_than(int depth) {
     return __shfl_sync(all_lanes, taken, 0);
 }
 
-/// Runs something if there is anything to run. False if not.
+/// Runs something if there is anything to run. False if not. `takes_ready`: also continuations that are fewer than a
+/// round, although the warp has a round without them.
 template <bool Nested>
-__device__ inline bool step() {
+__device__ inline bool step(bool takes_ready) {
     warp_state& warp = this_warp();
     balance_caches();
     if (own_deque<lane_task>::owner_end() - own_deque<lane_task>::steal_end() >
@@ -104,8 +105,11 @@ __device__ inline bool step() {
     if (warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end < warp_size &&
         try_block_task(4))
         return true;
-    if (const std::uint32_t lanes = available<lane_task, Nested>(); lanes != 0) {
-        run_lanes<Nested>(lanes);
+    const std::uint32_t lanes = available<lane_task, Nested>();
+    std::uint32_t ready = Nested ? 0 : warp.ready;
+    if (ready < warp_size && lanes >= warp_size && !takes_ready) ready = 0;
+    if (lanes + ready != 0) {
+        run_lanes<Nested>(lanes, ready);
         return true;
     }
     if (const std::uint32_t wides = available<wide_task, Nested>(); wides != 0) {
@@ -135,6 +139,7 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
     const int outer_depth = warp.depth;
     const arena_index outer_awaited = warp.awaited;
     flush_all();
+    if (warp.ready != 0) move_ready_to_deque();
     if (lane_rank() == 0) {
         warp.depth = depth;
         warp.awaited = awaited;
@@ -158,7 +163,7 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
 
 /// One step while a block waits.
 __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaited) {
-    return on_top_of_wait(depth, awaited, [] { return step<true>(); });
+    return on_top_of_wait(depth, awaited, [] { return step<true>(false); });
 }
 /// One lane of a warp whose last step found nothing to do: whether there is something new.
 __device__ DYNPAR_NOINLINE inline bool is_wanted_in_wait(int depth) {
@@ -191,7 +196,7 @@ __device__ __noinline__ inline void work() {
         return looks && hears_of_stop();
     };
     for (unsigned steps = 1;; ++steps) {
-        if (!step<false>()) {
+        if (!step<false>(steps % tuning::serve_every == 0)) {
             if (!find_work(0) || is_over()) return;
             // Now, before this warp is busy for long.
             if (this_warp().wide_owner_end != this_warp().wide_steal_end) serve_requests();

@@ -141,19 +141,25 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
     frame.end();
 }
 
-/// A round of lane tasks from the owner end.
+/// A round of continuations that are ready and, if they are fewer than lanes, of lane tasks from the owner end.
 template <bool Nested>
-__device__ inline void run_lanes(std::uint32_t available) {
+__device__ inline void run_lanes(std::uint32_t available, std::uint32_t ready) {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
-    const std::uint32_t count = min(available, warp_size);
+    const std::uint32_t of_ready = min(ready, warp_size);
+    const std::uint32_t count = min(of_ready + available, warp_size);
     const bool have = lane < count;
     lane_task task{};
-    if (have) copy_task(task, slot<lane_task>(warp.lane_owner_end - 1 - lane));
+    if (!Nested && lane < of_ready) {
+        task = begin_ready(ready_place(ready - 1 - lane));
+    } else if (have) {
+        copy_task(task, slot<lane_task>(warp.lane_owner_end - 1 - (lane - of_ready)));
+    }
     const unsigned deepest = __reduce_max_sync(all_lanes, task.info & info::depth_mask);
     __syncwarp();
     if (lane == 0) {
-        warp.lane_owner_end -= count;
+        if (!Nested) warp.ready -= of_ready;
+        warp.lane_owner_end -= count - of_ready;
         warp.grids += count;
         warp.deepest = max(warp.deepest, deepest);
     }
@@ -262,11 +268,11 @@ __device__ __noinline__ void run_claimed_on_lanes(const claimed_blocks& claimed)
     run_wide_on_lanes<Nested>(lane_rank() < claimed.count, task, claimed.first + lane_rank());
 }
 
-/// Neither on its deques nor spilled: what has spilled comes back in a step, not while the warp searches.
+/// Neither on its deques nor beside them: what has spilled comes back in a step, not while the warp searches.
 __device__ inline bool has_no_tasks() {
     const warp_state& warp = this_warp();
     return warp.lane_owner_end == warp.lane_steal_end && warp.wide_owner_end == warp.wide_steal_end &&
-           (warp.spilled_lanes | warp.spilled_wides) == 0;
+           (warp.spilled_lanes | warp.spilled_wides | warp.ready) == 0;
 }
 
 /// All lanes of a warp that has run all its tasks: if nothing more is near, flushes its batch, since others may be

@@ -26,6 +26,8 @@ public:
         const std::size_t warps = most_warps;
         lane_deques_ = allocate_on_device<lane_task>(warps * tuning::lane_deque_capacity * sizeof(lane_task),
                                                      "the queue engine's deques");
+        ready_continuations_ = allocate_on_device<arena_index>(warps * most_ready * sizeof(arena_index),
+                                                               "the queue engine's continuations");
         wide_deques_ = allocate_on_device<wide_task>(warps * tuning::wide_deque_capacity * sizeof(wide_task),
                                                      "the queue engine's deques");
         // A worker block that runs block tasks has two warps at least.
@@ -61,6 +63,7 @@ public:
         v.lane_deques = lane_deques_.get();
         v.wide_deques = wide_deques_.get();
         v.block_deques = block_deques_.get();
+        v.ready_continuations = ready_continuations_.get();
         v.free_nodes = free_nodes_.get();
         v.free_pieces = free_pieces_.get();
         v.warp_cells = warp_cells_.get();
@@ -127,6 +130,7 @@ private:
     device_pointer<lane_task> lane_deques_;
     device_pointer<wide_task> wide_deques_;
     device_pointer<wide_task> block_deques_;
+    device_pointer<arena_index> ready_continuations_;
     device_pointer<arena_index> free_nodes_;
     device_pointer<arena_index> free_pieces_;
     device_pointer<transfer_cell> warp_cells_;

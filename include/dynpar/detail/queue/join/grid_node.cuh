@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "../queues/open_grids.cuh"
+#include "../queues/ready_continuations.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -239,6 +240,7 @@ inline namespace hot {
 __device__ __noinline__ inline void begin_inline_continuation(arena_index grid, arena_index parent, lane_entry entry,
                                                               std::uint32_t depth_and_flags) {
     const node_view view{parent, entry, depth_and_flags, 0, 0, 0};
+    if (!view.continues_on_warp() && put_ready(grid)) return;
     const uint4 arguments = arguments_of(grid);
     at<uint4>(grid)[0] = make_uint4(1, parent, 0, 0);
     bool pushed = false;
@@ -253,6 +255,27 @@ __device__ __noinline__ inline void begin_inline_continuation(arena_index grid, 
     if (!pushed) stop_run(no_memory);
 }
 }  // namespace hot
+
+/// The task of a continuation that is ready, when it begins.
+__device__ inline lane_task begin_ready(arena_index grid) {
+    const node_view view = load_node(grid);
+    const uint4 arguments = arguments_of(grid);
+    at<uint4>(grid)[0] = make_uint4(1, view.parent, 0, 0);
+    return inline_lane_task(grid, view, arguments);
+}
+/// All lanes together: moves all continuations that are ready to the deque.
+__device__ __noinline__ inline void move_ready_to_deque() {
+    warp_state& warp = this_warp();
+    const std::uint32_t count = warp.ready;
+    __syncwarp();  // all have read it before one writes it
+    for (std::uint32_t place = lane_rank(); place < count; place += warp_size) {
+        const lane_task task = begin_ready(ready_place(place));
+        if (!push(task) && !push_spilled(task)) stop_run(no_memory);
+    }
+    __syncwarp();
+    if (lane_rank() == 0) warp.ready = 0;
+    __syncwarp();
+}
 
 /// Of a grid with a list of continuations, one of which may just have run: puts the list in order and begins the next
 /// one; false if none is left. Gives back the one that has run.
@@ -408,24 +431,9 @@ __device__ __noinline__ inline void continue_from_list(arena_index grid, arena_i
     continue_or_complete(grid, parent, entry, depth_and_flags, memory, continuations, added);
 }
 
-inline namespace hot {
-/// Adds to a node's counter; if that becomes zero, the continuation begins or the grid is complete, and so on upwards.
-/// Nearly every join passes through here. So the most frequent case, a continuation of one thread and nothing else,
-/// contains no call: registers that are kept across calls are written to the stack first, and the addition, which comes
-/// after all writes, would wait for those as well.
-__device__ __noinline__ inline void add_to_counter(arena_index grid, int change) {
-    if (fetch_add_counter(grid, change) + change != 0) return;
+/// A node whose counter has become zero, if add_to_counter() does not know what to do with it.
+__device__ __noinline__ inline void continue_at_zero(arena_index grid) {
     const node_view view = load_node(grid);
-    const uint4 arguments = arguments_of(grid);
-    if (view.entry != nullptr && !view.has_list()) {
-        if (lane_task* const place = view.continues_on_warp() ? nullptr : reserve<lane_task>(); place != nullptr) {
-            at<uint4>(grid)[0] = make_uint4(1, view.parent, 0, 0);
-            copy_task(*place, inline_lane_task(grid, view, arguments));
-        } else {
-            begin_inline_continuation(grid, view.parent, view.entry, view.depth_and_flags);
-        }
-        return;
-    }
     if (view.added != 0) {
         return continue_from_list(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations,
                                   view.added);
@@ -435,7 +443,23 @@ __device__ __noinline__ inline void add_to_counter(arena_index grid, int change)
     continue_or_complete(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations,
                          view.added);
 }
+
+inline namespace hot {
+/// Adds to a node's counter. True if it becomes zero, and more is to be done than to note that the node's continuation
+/// is ready. Nearly every join passes through here, and the addition waits for everything that the thread has written.
+/// So there is no call here, and few values: registers that a function has to keep are written to the stack first,
+/// which costs as much as any other write.
+__device__ __noinline__ inline bool add_and_note_ready(arena_index grid, int change) {
+    if (fetch_add_counter(grid, change) + change != 0) return false;
+    const node_view view = load_node(grid);
+    return view.entry == nullptr || view.has_list() || view.continues_on_warp() || !put_ready(grid);
+}
 }  // namespace hot
+
+/// Adds to a node's counter; if that becomes zero, the continuation begins or the grid is complete, and so on upwards.
+__device__ inline void add_to_counter(arena_index grid, int change) {
+    if (add_and_note_ready(grid, change)) continue_at_zero(grid);
+}
 
 #endif
 

@@ -35,6 +35,9 @@ inline constexpr unsigned stack_kept_free = 4096;
 inline constexpr arena_index traced_descriptors = 1;
 inline constexpr unsigned traced_descriptor_units = sizeof(grid_descriptor) / unit_bytes;
 
+/// Continuations of a warp that are ready: less than a round before a round ends, and one for each of its lanes.
+inline constexpr unsigned most_ready = 2 * warp_size;
+
 /// The number of a run's first grid.
 inline constexpr std::uint32_t first_trace_id = 0;
 
@@ -164,6 +167,7 @@ struct engine_view {
     lane_task* lane_deques;
     wide_task* wide_deques;
     wide_task* block_deques;
+    arena_index* ready_continuations;
     arena_index* free_nodes;
     arena_index* free_pieces;
     transfer_cell* warp_cells;
@@ -215,6 +219,7 @@ struct warp_state {
     std::uint32_t lane_steal_end, lane_owner_end;
     std::uint32_t wide_steal_end, wide_owner_end;
     arena_index spilled_lanes, spilled_wides;  // segments of tasks that did not fit
+    std::uint32_t ready;                       // see ready_continuations.cuh
     unsigned lock;  // of the segments, the batch and the block's continuations, among the lanes
 
     // The frame: what runs here now. frame.cuh and on_top_of_wait() save it and restore it when another one begins on
