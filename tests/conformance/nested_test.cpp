@@ -135,6 +135,21 @@ TEST_CASE("C22: the same in moldable blocks, and without shared memory") {
     CHECK(std::count(marked.begin(), marked.end(), 1u) == begins.back());
 }
 
+TEST_CASE("C22: a block may keep a loop of more than a million iterations") {
+    auto engine = make_engine();
+    constexpr unsigned threads = 64;
+    const std::vector<unsigned> begins = begins_of(threads, [](unsigned i) { return i == 7 ? (1u << 20) + 500 : i; });
+    const auto begin = engine.make_buffer<unsigned>(begins);
+    auto marks = filled(engine, begins.back(), 0u);
+    auto wrong = filled(engine, 1, 0u), failed = filled(engine, 1, 0u);
+    engine.run(run_loops{with(nested_for_options::all, nested_grids::automatic), form::by_block},
+               dynpar::shape(1, threads, threads * dynpar::nested_for_bytes<mark>),
+               static_cast<const unsigned*>(begin.data()), threads, marks.data(), wrong.data(), failed.data());
+    CHECK(wrong.value() == 0);
+    const std::vector<unsigned> marked = marks.to_vector();
+    CHECK(std::count(marked.begin(), marked.end(), 1u) == begins.back());
+}
+
 TEST_CASE("C22: a nested loop whose child grid is refused is in the report, and the others run") {
     dynpar::limits limits;
     limits.nesting_depth = 0;
