@@ -84,17 +84,22 @@ DYNPAR_FUNCTION constexpr nested_index<Count> iterations_of(Count count) {
     return static_cast<nested_index<Count>>(count);
 }
 
-template <class Block, class Body, class Count>
-DYNPAR_FUNCTION constexpr void check_nested_body() {
-    static_assert(std::is_integral_v<Count> && !std::is_same_v<Count, bool>,
-                  "dynpar: the count of a nested loop is an integer");
-    static_assert(std::is_trivially_copyable_v<Body>,
+/// Whether a loop can have this body; if not, a sentence of the compiler, and nothing of the loop is compiled.
+template <class Block, class Count, class Body>
+DYNPAR_FUNCTION constexpr bool check_nested_body() {
+    constexpr bool is_count = std::is_integral_v<Count> && !std::is_same_v<Count, bool>;
+    constexpr bool is_copyable = std::is_trivially_copyable_v<Body>;
+    constexpr bool is_aligned = alignof(Body) <= 16;
+    constexpr bool is_body = std::is_invocable_v<const Body&, Count> || std::is_invocable_v<const Body&, Block&, Count>;
+    static_assert(is_count, "dynpar: the count of a nested loop is an integer");
+    static_assert(is_copyable,
                   "dynpar: the body of a nested loop must be a trivially copyable function object: other threads get a "
                   "copy of its bytes");
-    static_assert(alignof(Body) <= 16, "dynpar: the body of a nested loop may be aligned to 16 bytes at most");
-    static_assert(std::is_invocable_v<const Body&, Count> || std::is_invocable_v<const Body&, Block&, Count>,
+    static_assert(is_aligned, "dynpar: the body of a nested loop may be aligned to 16 bytes at most");
+    static_assert(is_body || !is_count,
                   "dynpar: the body of a nested loop is called as body(i) or as body(block, i), and its call operator "
                   "must be const");
+    return is_count && is_copyable && is_aligned && is_body;
 }
 
 /// One iteration.
@@ -488,25 +493,28 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(Block& block, Count count, 
                                                      const nested_for_options& options = {}) {
     auto& here = detail::engine_block(block);
     using block_type = std::remove_reference_t<decltype(here)>;
-    detail::check_nested_body<block_type, Body, Count>();
-    const detail::nested_index<Count> iterations = detail::iterations_of(count);
-    const warp_group<block_type> warp(here);
-    const detail::nested_plan plan = detail::plan_of(here, options, warp.num_threads());
-    const bool is_large = plan.is_large(iterations);
-    status done = status::success;
-    const bool has_large =
-        plan.one_for_all ? plan.in_place != nested_for_options::all && any(warp, is_large) : is_large;
-    if (has_large) {
-        if constexpr (detail::launches_apart<block_type>) {
-            const auto after = detail::launch_of_warp_apart<Count>(here, iterations, is_large, body, plan);
-            here = after.block;
-            done = after.done;
-        } else {
-            done = detail::launch_of_warp<Count>(here, iterations, is_large, body, plan);
+    if constexpr (detail::check_nested_body<block_type, Count, Body>()) {
+        const detail::nested_index<Count> iterations = detail::iterations_of(count);
+        const warp_group<block_type> warp(here);
+        const detail::nested_plan plan = detail::plan_of(here, options, warp.num_threads());
+        const bool is_large = plan.is_large(iterations);
+        status done = status::success;
+        const bool has_large =
+            plan.one_for_all ? plan.in_place != nested_for_options::all && any(warp, is_large) : is_large;
+        if (has_large) {
+            if constexpr (detail::launches_apart<block_type>) {
+                const auto after = detail::launch_of_warp_apart<Count>(here, iterations, is_large, body, plan);
+                here = after.block;
+                done = after.done;
+            } else {
+                done = detail::launch_of_warp<Count>(here, iterations, is_large, body, plan);
+            }
         }
+        detail::share_in_warp<Count>(here, is_large ? 0 : iterations, body, plan.own);
+        return done;
+    } else {
+        return status::not_supported;
     }
-    detail::share_in_warp<Count>(here, is_large ? 0 : iterations, body, plan.own);
-    return done;
 }
 
 /// The same, shared among all threads of a block: `nested_for(this_block(block, memory), count, body)`, where the
@@ -518,30 +526,33 @@ template <class Block, class Count, class Body>
 DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(const block_group<Block>& group, Count count, const Body& body,
                                                      const nested_for_options& options = {}) {
     Block& block = group.block();
-    detail::check_nested_body<Block, Body, Count>();
-    const detail::nested_plan plan = detail::plan_of(block, options, block.num_threads());
-    const bool is_loop = detail::runs_on_host<Block>::value && plan.in_place == nested_for_options::all;
-    if (block.num_threads() <= warp_threads || group.memory() == nullptr || is_loop)
-        return nested_for(block, count, body, options);
-    const detail::nested_index<Count> iterations = detail::iterations_of(count);
-    const detail::nested_memory<Body> shared(group.memory(), block.num_threads());
-    const block_group<Block> sharing(block, shared.of_warps);
-    const bool is_large = plan.is_large(iterations);
-    status done = status::success;
-    const bool has_large =
-        plan.one_for_all ? plan.in_place != nested_for_options::all && any(sharing, is_large) : is_large;
-    if (has_large) {
-        if constexpr (detail::launches_apart<Block>) {
-            const auto after =
-                detail::launch_of_block_apart<Count>(block, shared.of_warps, iterations, is_large, body, plan);
-            block = after.block;
-            done = after.done;
-        } else {
-            done = detail::launch_of_block<Count>(block, shared.of_warps, iterations, is_large, body, plan);
+    if constexpr (detail::check_nested_body<Block, Count, Body>()) {
+        const detail::nested_plan plan = detail::plan_of(block, options, block.num_threads());
+        const bool is_loop = detail::runs_on_host<Block>::value && plan.in_place == nested_for_options::all;
+        if (block.num_threads() <= warp_threads || group.memory() == nullptr || is_loop)
+            return nested_for(block, count, body, options);
+        const detail::nested_index<Count> iterations = detail::iterations_of(count);
+        const detail::nested_memory<Body> shared(group.memory(), block.num_threads());
+        const block_group<Block> sharing(block, shared.of_warps);
+        const bool is_large = plan.is_large(iterations);
+        status done = status::success;
+        const bool has_large =
+            plan.one_for_all ? plan.in_place != nested_for_options::all && any(sharing, is_large) : is_large;
+        if (has_large) {
+            if constexpr (detail::launches_apart<Block>) {
+                const auto after =
+                    detail::launch_of_block_apart<Count>(block, shared.of_warps, iterations, is_large, body, plan);
+                block = after.block;
+                done = after.done;
+            } else {
+                done = detail::launch_of_block<Count>(block, shared.of_warps, iterations, is_large, body, plan);
+            }
         }
+        detail::share_in_block<Count>(sharing, shared, is_large ? 0 : iterations, body, plan.in_place > 1u << 20);
+        return done;
+    } else {
+        return status::not_supported;
     }
-    detail::share_in_block<Count>(sharing, shared, is_large ? 0 : iterations, body, plan.in_place > 1u << 20);
-    return done;
 }
 
 namespace detail {
@@ -627,21 +638,22 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type nested_reduce(Blo
     using block_type = std::remove_reference_t<decltype(here)>;
     using value = typename Monoid::value_type;
     using index = detail::nested_index<Count>;
-    detail::check_nested_body<block_type, Body, Count>();
-    const index iterations = detail::iterations_of(count);
     value result = Monoid::identity();
-    if constexpr (detail::runs_on_host<block_type>::value) {
-        result = detail::reduce_every<Monoid, Count>(here, 1, 0, iterations, body);
-    } else {
-        const warp_group<block_type> warp(here);
-        const bool is_long = warp.num_threads() > 1 && iterations > options.own;
-        if (!is_long) result = detail::reduce_every<Monoid, Count>(here, 1, 0, iterations, body);
-        for (unsigned bits = dynpar::ballot(warp, is_long); bits != 0; bits &= bits - 1) {
-            const unsigned owner = detail::lowest_bit(bits);
-            const Body theirs = dynpar::shuffle(warp, body, owner);
-            const index of_owner = dynpar::shuffle(warp, iterations, owner);
-            const value of_all = detail::reduce_together<Monoid, Count>(warp, 1, of_owner, theirs);
-            if (warp.thread_rank() == owner) result = of_all;
+    if constexpr (detail::check_nested_body<block_type, Count, Body>()) {
+        const index iterations = detail::iterations_of(count);
+        if constexpr (detail::runs_on_host<block_type>::value) {
+            result = detail::reduce_every<Monoid, Count>(here, 1, 0, iterations, body);
+        } else {
+            const warp_group<block_type> warp(here);
+            const bool is_long = warp.num_threads() > 1 && iterations > options.own;
+            if (!is_long) result = detail::reduce_every<Monoid, Count>(here, 1, 0, iterations, body);
+            for (unsigned bits = dynpar::ballot(warp, is_long); bits != 0; bits &= bits - 1) {
+                const unsigned owner = detail::lowest_bit(bits);
+                const Body theirs = dynpar::shuffle(warp, body, owner);
+                const index of_owner = dynpar::shuffle(warp, iterations, owner);
+                const value of_all = detail::reduce_together<Monoid, Count>(warp, 1, of_owner, theirs);
+                if (warp.thread_rank() == owner) result = of_all;
+            }
         }
     }
     return result;
@@ -657,7 +669,7 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type nested_reduce(con
     using value = typename Monoid::value_type;
     using index = detail::nested_index<Count>;
     Block& block = group.block();
-    if constexpr (detail::runs_on_host<Block>::value) {
+    if constexpr (detail::runs_on_host<Block>::value || !detail::check_nested_body<Block, Count, Body>()) {
         return nested_reduce(block, count, body, monoid, options);
     } else {
         const unsigned threads = block.num_threads(), rank = block.thread_rank();

@@ -17,6 +17,17 @@ struct append_text {
     static std::string combine(const std::string& a, const std::string& b) { return a + b; }
 };
 
+struct text_body {
+    std::string text;
+    void operator()(unsigned) const {}
+};
+struct no_body {
+    DYNPAR_FUNCTION void operator()(unsigned) {}
+};
+struct body {
+    DYNPAR_FUNCTION void operator()(unsigned) const {}
+};
+
 struct misuse {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* count,
@@ -35,7 +46,14 @@ struct misuse {
         dynpar::atomic_add(reinterpret_cast<char*>(count), 1);
 #elif MISTAKE == 5
         dynpar::atomic_append(reinterpret_cast<float*>(count));
+#elif MISTAKE == 9
+        dynpar::nested_for(block, 3, no_body{});
+#elif MISTAKE == 10
+        dynpar::nested_for(all, 3, text_body{});
+#elif MISTAKE == 11
+        dynpar::nested_for(block, 3.0f, body{});
 #endif
+        dynpar::nested_for(all, 3, body{});
         all_threads.add(block, 1);
         dynpar::reduce(dynpar::this_warp(block), large{}, add_up{});
         if (dynpar::any(all, true)) dynpar::atomic_add(count, 1u);
