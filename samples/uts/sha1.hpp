@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include <dynpar/platform.hpp>
 
@@ -21,33 +20,35 @@ DYNPAR_FUNCTION inline std::uint32_t rotated_left(std::uint32_t x) {
     return x << Bits | x >> (32 - Bits);
 }
 
-/// Five rounds, after which the five variables are at their places again. `w` keeps the last 16 words of the message's
-/// schedule. All indices are known to the compiler, so that `w` lies in registers.
-template <int First, class Choose>
-DYNPAR_FUNCTION inline void five_rounds(std::uint32_t (&w)[16], std::uint32_t (&v)[5], std::uint32_t constant,
-                                        Choose choose) {
-    const auto round = [&](auto index, std::uint32_t& a, std::uint32_t& b, std::uint32_t& c, std::uint32_t& d,
-                           std::uint32_t& e) {
-        constexpr int t = First + decltype(index)::value;
-        if constexpr (t >= 16)
-            w[t % 16] = rotated_left<1>(w[(t + 13) % 16] ^ w[(t + 8) % 16] ^ w[(t + 2) % 16] ^ w[t % 16]);
-        e += rotated_left<5>(a) + choose(b, c, d) + constant + w[t % 16];
-        b = rotated_left<30>(b);
-    };
-    round(std::integral_constant<int, 0>{}, v[0], v[1], v[2], v[3], v[4]);
-    round(std::integral_constant<int, 1>{}, v[4], v[0], v[1], v[2], v[3]);
-    round(std::integral_constant<int, 2>{}, v[3], v[4], v[0], v[1], v[2]);
-    round(std::integral_constant<int, 3>{}, v[2], v[3], v[4], v[0], v[1]);
-    round(std::integral_constant<int, 4>{}, v[1], v[2], v[3], v[4], v[0]);
-}
-
-template <int First, class Choose>
+/// Twenty rounds, five at a time: then the five variables are at their places again. `w` holds the next 16 words of the
+/// message's schedule, and moves on by five. A loop, not 20 rounds of code: lanes that run a short kernel wait for its
+/// instructions more than for anything else.
+template <class Choose>
 DYNPAR_FUNCTION inline void twenty_rounds(std::uint32_t (&w)[16], std::uint32_t (&v)[5], std::uint32_t constant,
                                           Choose choose) {
-    five_rounds<First>(w, v, constant, choose);
-    five_rounds<First + 5>(w, v, constant, choose);
-    five_rounds<First + 10>(w, v, constant, choose);
-    five_rounds<First + 15>(w, v, constant, choose);
+#if defined(__CUDA_ARCH__)
+#pragma unroll 1
+#endif
+    for (int fives = 0; fives < 4; ++fives) {
+        std::uint32_t next[5];
+        for (int i = 0; i < 5; ++i) {
+            // The schedule needs its own third last word, which for the last two is among the new ones.
+            const std::uint32_t recent = i < 3 ? w[13 + i] : next[i - 3];
+            next[i] = rotated_left<1>(recent ^ w[8 + i] ^ w[2 + i] ^ w[i]);
+        }
+        const auto round = [&](int i, std::uint32_t& a, std::uint32_t& b, std::uint32_t& c, std::uint32_t& d,
+                               std::uint32_t& e) {
+            e += rotated_left<5>(a) + choose(b, c, d) + constant + w[i];
+            b = rotated_left<30>(b);
+        };
+        round(0, v[0], v[1], v[2], v[3], v[4]);
+        round(1, v[4], v[0], v[1], v[2], v[3]);
+        round(2, v[3], v[4], v[0], v[1], v[2]);
+        round(3, v[2], v[3], v[4], v[0], v[1]);
+        round(4, v[1], v[2], v[3], v[4], v[0]);
+        for (int i = 0; i < 11; ++i) w[i] = w[i + 5];
+        for (int i = 0; i < 5; ++i) w[11 + i] = next[i];
+    }
 }
 
 }  // namespace detail
@@ -58,10 +59,10 @@ DYNPAR_FUNCTION inline digest sha1_of_block(std::uint32_t (&w)[16]) {
     constexpr word begin[5] = {0x67452301u, 0xefcdab89u, 0x98badcfeu, 0x10325476u, 0xc3d2e1f0u};
     word v[5] = {begin[0], begin[1], begin[2], begin[3], begin[4]};
     const auto parity = [](word b, word c, word d) { return b ^ c ^ d; };
-    detail::twenty_rounds<0>(w, v, 0x5a827999u, [](word b, word c, word d) { return d ^ (b & (c ^ d)); });
-    detail::twenty_rounds<20>(w, v, 0x6ed9eba1u, parity);
-    detail::twenty_rounds<40>(w, v, 0x8f1bbcdcu, [](word b, word c, word d) { return (b & c) | (d & (b | c)); });
-    detail::twenty_rounds<60>(w, v, 0xca62c1d6u, parity);
+    detail::twenty_rounds(w, v, 0x5a827999u, [](word b, word c, word d) { return d ^ (b & (c ^ d)); });
+    detail::twenty_rounds(w, v, 0x6ed9eba1u, parity);
+    detail::twenty_rounds(w, v, 0x8f1bbcdcu, [](word b, word c, word d) { return (b & c) | (d & (b | c)); });
+    detail::twenty_rounds(w, v, 0xca62c1d6u, parity);
     return {{v[0] + begin[0], v[1] + begin[1], v[2] + begin[2], v[3] + begin[3], v[4] + begin[4]}};
 }
 
