@@ -442,4 +442,36 @@ TEST_CASE("threads of a block that come to its node in different ways at once fi
     }
 }
 
+/// A tree whose leaves wait and whose inner nodes are continued: on a warp that waits, continuations become ready that
+/// may not run on top of the wait.
+struct joins_above_waits {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* count, unsigned short levels, unsigned short each) const {
+        if (levels != 0) {
+            for (unsigned i = 0; i < 2; ++i)
+                block.launch(*this, dynpar::shape(1, 1), count, static_cast<unsigned short>(levels - 1), each);
+            block.then(count_one{}, dynpar::shape(1, 1), count);
+            return;
+        }
+        for (unsigned i = 0; i < each; ++i) block.launch(count_one{}, dynpar::shape(1, 1), count);
+        if (each != 0) block.wait();
+    }
+};
+
+TEST_CASE("continuations that become ready where something waits run all the same") {
+    for (const engine_size& size : sizes) {
+        for (const unsigned short each : {std::uint16_t{0}, std::uint16_t{1}, std::uint16_t{4}}) {
+            for (const unsigned short levels : {std::uint16_t{3}, std::uint16_t{8}}) {
+                CAPTURE(size.block_threads);
+                CAPTURE(each);
+                CAPTURE(levels);
+                auto engine = engine_of(size.block_threads, size.worker_blocks);
+                auto count = filled(engine, 1, u64{0});
+                engine.run(joins_above_waits{}, dynpar::shape(1, 1), count.data(), levels, each);
+                CHECK(count.to_vector()[0] == (u64{1} << levels) * (each + 1) - 1);
+            }
+        }
+    }
+}
+
 }  // namespace

@@ -139,7 +139,6 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
     const int outer_depth = warp.depth;
     const arena_index outer_awaited = warp.awaited;
     flush_all();
-    if (warp.ready != 0) move_ready_to_deque();
     if (lane_rank() == 0) {
         warp.depth = depth;
         warp.awaited = awaited;
@@ -147,6 +146,7 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
         check_deadline();
     }
     __syncwarp();
+    if (warp.ready != 0) move_ready_to_deque();
     exchange_block_tasks();
     const bool did = action();
     flush_all();

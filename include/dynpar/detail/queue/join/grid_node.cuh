@@ -263,14 +263,32 @@ __device__ inline lane_task begin_ready(arena_index grid) {
     at<uint4>(grid)[0] = make_uint4(1, view.parent, 0, 0);
     return inline_lane_task(grid, view, arguments);
 }
-/// All lanes together: moves all continuations that are ready to the deque.
+/// All lanes together, on top of a wait: moves all continuations that are ready to the deque. Those that may run here,
+/// to the owner end; the others to the steal end. At the owner end they would lie above what may run.
 __device__ __noinline__ inline void move_ready_to_deque() {
+    using deque = own_deque<lane_task>;
     warp_state& warp = this_warp();
     const std::uint32_t count = warp.ready;
-    __syncwarp();  // all have read it before one writes it
-    for (std::uint32_t place = lane_rank(); place < count; place += warp_size) {
-        const lane_task task = begin_ready(ready_place(place));
-        if (!push(task) && !push_spilled(task)) stop_run(no_memory);
+    for (std::uint32_t first = 0; first < count; first += warp_size) {
+        const bool there = first + lane_rank() < count;
+        lane_task task{};
+        if (there) task = begin_ready(ready_place(first + lane_rank()));
+        const bool may_run = there && is_deeper(task, warp.depth);
+        const unsigned others = __ballot_sync(all_lanes, there && !may_run);
+        const std::uint32_t steal_end = deque::steal_end();
+        const std::uint32_t room = deque::capacity - (deque::owner_end() - steal_end);
+        __syncwarp();  // all have read the ends before one changes them
+        const std::uint32_t before_me = static_cast<unsigned>(__popc(others & ((1u << lane_rank()) - 1)));
+        if (there && !may_run && before_me < room) {
+            copy_task(slot<lane_task>(steal_end - 1 - before_me), task);
+        } else if (there && !may_run && !push_spilled(task)) {
+            stop_run(no_memory);
+        }
+        __syncwarp();
+        if (lane_rank() == 0) deque::steal_end() -= min(room, static_cast<unsigned>(__popc(others)));
+        __syncwarp();
+        if (may_run && !push(task) && !push_spilled(task)) stop_run(no_memory);
+        __syncwarp();
     }
     __syncwarp();
     if (lane_rank() == 0) warp.ready = 0;

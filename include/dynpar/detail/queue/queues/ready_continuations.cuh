@@ -4,8 +4,8 @@
 // fib(40), which has a continuation for every two calls, executes a third fewer instructions.
 //
 // No other warp is given any of these. So none stays for long: now and then a round takes them while the warp has
-// enough of other tasks, and before anything runs on top of a wait they go to the deque. On top of a wait none come
-// here, since what waits below may be waiting for them.
+// enough of other tasks, and before anything runs on top of a wait they go to the deque, since what waits there may be
+// waiting for them.
 //
 // Owns warp_state::ready and the places.
 #pragma once
@@ -26,7 +26,6 @@ __device__ inline arena_index& ready_place(std::uint32_t place) {
 /// False if it has to go to the deque.
 __device__ inline bool put_ready(arena_index grid) {
     warp_state& warp = this_warp();
-    if (warp.depth >= 0) return false;
     const std::uint32_t place = fetch_add_relaxed(warp.ready, 1u);
     if (place < most_ready) {
         ready_place(place) = grid;
