@@ -575,8 +575,9 @@ private:
             // that writes what all have read. One that spins may be waiting for another.
             constexpr unsigned most_in_a_row = 400;
             const bool again = (ready >> w.lane & 1) != 0 && w.in_a_row < most_in_a_row;
-            lane = again ? w.lane : 31 - static_cast<unsigned>(__builtin_clz(ready));
-            if (!again && lane == w.lane) lane = 31 - static_cast<unsigned>(__builtin_clz(ready & ~(1u << lane)));
+            // After one that spins the next one below it, and so on around: the last of several may hold a lock.
+            const unsigned below = w.in_a_row < most_in_a_row ? 0 : ready & ((1u << w.lane) - 1);
+            lane = again ? w.lane : 31 - static_cast<unsigned>(__builtin_clz(below != 0 ? below : ready));
             w.in_a_row = again ? w.in_a_row + 1 : 0;
         } else {
             const bool in_order = lanes_ != lane_order::free && random_.below(8) != 0;
