@@ -9,10 +9,10 @@ namespace graphs {
 inline constexpr unsigned no_colour = ~0u;
 
 /// Where a vertex comes in the order: the greater the earlier, and no two alike.
-DYNPAR_FUNCTION inline unsigned long long rank_of(unsigned vertex) {
-    unsigned drawn = vertex * 2654435761u;
+DYNPAR_FUNCTION inline unsigned long long rank_of(unsigned v) {
+    unsigned drawn = v * 2654435761u;
     drawn = (drawn ^ drawn >> 15) * 2246822519u;
-    return static_cast<unsigned long long>(drawn ^ drawn >> 13) << 32 | vertex;
+    return static_cast<unsigned long long>(drawn ^ drawn >> 13) << 32 | v;
 }
 
 /// What all grids share.
@@ -29,10 +29,10 @@ struct colouring {
 /// Whether a neighbour has to get its colour first.
 struct comes_first {
     const colouring* c;
-    unsigned vertex;
+    unsigned v;
     DYNPAR_FUNCTION bool operator()(unsigned i) const {
-        const unsigned other = c->g.neighbours[c->g.begin[vertex] + i];
-        return c->colour[other] == no_colour && rank_of(other) > rank_of(vertex);
+        const unsigned other = c->g.neighbours[c->g.begin[v] + i];
+        return c->colour[other] == no_colour && rank_of(other) > rank_of(v);
     }
 };
 /// A bit for the colour of a neighbour, if it is one of 64.
@@ -52,14 +52,14 @@ struct find_ready {
     DYNPAR_FUNCTION void operator()(Block& block, colouring* c) const {
         const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
         const bool has_vertex = i < c->in_waiting;
-        const unsigned vertex = has_vertex ? c->waiting[i] : 0;
-        const unsigned edges = has_vertex ? c->g.begin[vertex + 1] - c->g.begin[vertex] : 0;
-        const bool waits = dynpar::nested_reduce(block, edges, comes_first{c, vertex}, dynpar::whether_any{});
+        const unsigned v = has_vertex ? c->waiting[i] : 0;
+        const unsigned edges = has_vertex ? c->g.begin[v + 1] - c->g.begin[v] : 0;
+        const bool waits = dynpar::nested_reduce(block, edges, comes_first{c, v}, dynpar::whether_any{});
         if (!has_vertex) return;
         if (waits) {
-            c->still_waiting[dynpar::atomic_append(&c->in_still_waiting)] = vertex;
+            c->still_waiting[dynpar::atomic_append(&c->in_still_waiting)] = v;
         } else {
-            c->ready[dynpar::atomic_append(&c->in_ready)] = vertex;
+            c->ready[dynpar::atomic_append(&c->in_ready)] = v;
         }
     }
 };
@@ -71,8 +71,8 @@ struct give_colours {
     DYNPAR_FUNCTION void operator()(Block& block, colouring* c) const {
         const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
         const bool has_vertex = i < c->in_ready;
-        const unsigned vertex = has_vertex ? c->ready[i] : 0;
-        const unsigned first = c->g.begin[vertex], edges = has_vertex ? c->g.begin[vertex + 1] - first : 0;
+        const unsigned v = has_vertex ? c->ready[i] : 0;
+        const unsigned first = c->g.begin[v], edges = has_vertex ? c->g.begin[v + 1] - first : 0;
         bool is_done = !has_vertex;
         // All threads of the warp take part as long as one has no colour.
         for (unsigned least = 0; dynpar::any(dynpar::this_warp(block), !is_done); least += 64) {
@@ -81,7 +81,7 @@ struct give_colours {
             if (is_done || taken == ~0ull) continue;
             unsigned colour = least;
             for (unsigned long long bits = taken; bits % 2 == 1; bits /= 2) ++colour;
-            c->colour[vertex] = colour;
+            c->colour[v] = colour;
             is_done = true;
         }
     }
