@@ -96,8 +96,8 @@ __device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0
         for (unsigned polls = 0, until = patience; polls < until && !joined; ++polls) {
             joined = all_have_joined();
             if (!joined) __nanosleep(50);
-            if (awaited == 0) continue;
-            if (children_are_complete(awaited) || run_stopped()) break;
+            if (this_warp().depth < 0) continue;
+            if ((awaited != 0 && children_are_complete(awaited)) || run_stopped()) break;
             const int ready = __popc(load_relaxed_in_block(this_block().gang.ready));
             if (ready > most) {
                 most = ready;
@@ -245,7 +245,7 @@ __device__ DYNPAR_NOINLINE inline void run_on_block() {
     for (unsigned in_a_row = 1;; ++in_a_row) {
         run_candidate();
         const std::uint32_t piled_up =
-            warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end;
+            warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end + warp.ready;
         const bool waits = warp.depth >= 0;
         bool leaves = in_a_row == tuning::block_tasks_in_a_row || waits || piled_up > tuning::tasks_piled_up;
         if (threadIdx.x == 0 && cycles_now() - stop_seen_at > tuning::stop_after_cycles) {
