@@ -254,7 +254,9 @@ cudaError_t device_error();
 #define blockDim (::simulated_gpu::current->block_size)
 #define gridDim (::simulated_gpu::current->grid_size)
 
-// ---- Atomics. Also called by the host engine, which may have several threads.
+// ---- Atomics. Also called by the host engine, which may have several threads. A model checker has its own.
+
+#if !defined(DYNPAR_MODEL_CHECKED)
 
 namespace simulated_gpu {
 void lock_for_host();
@@ -338,6 +340,8 @@ inline T atomicCAS(T* place, std::common_type_t<T> expected, std::common_type_t<
     return before;
 #endif
 }
+
+#endif  // DYNPAR_MODEL_CHECKED
 
 // ---- Barriers, votes, shuffles. The source line stands for the instruction.
 

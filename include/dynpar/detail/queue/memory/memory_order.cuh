@@ -12,7 +12,7 @@
 
 // DYNPAR_SIMULATED_GPU is defined by a header that is included before all others, and that defines what CUDA C++ adds
 // to C++, and the namespace simulated_gpu. The engine's device code is then C++ for a CPU, to find faults of its
-// protocols without a GPU.
+// protocols without a GPU. DYNPAR_MODEL_CHECKED is defined as well where a model checker runs that code.
 
 #if defined(__CUDACC__)
 
@@ -133,6 +133,54 @@ __device__ inline unsigned cycles_now() {
     asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
     return now;
 }
+
+#elif defined(DYNPAR_MODEL_CHECKED)
+
+// For a model checker (tests/model_checked), which tries the values that a load may find.
+__device__ inline void between_accesses() {}
+__device__ inline void fence() { model_checked::fence(); }
+__device__ inline void fence_in_block() { model_checked::fence_in_block(); }
+__device__ inline void fence_for_host() { model_checked::fence(); }
+template <class T>
+__device__ inline T load_acquire(const T& place) {
+    return model_checked::load(place, model_checked::order::acquire);
+}
+template <class T>
+__device__ inline void store_release(T& place, T value) {
+    model_checked::store(place, value, model_checked::order::release);
+}
+template <class T>
+__device__ inline T fetch_add_acq_rel(T& place, T change) {
+    return model_checked::fetch_add(place, change, model_checked::order::acq_rel);
+}
+__device__ inline unsigned long long fetch_add_acquire(unsigned long long& place, unsigned long long change) {
+    return model_checked::fetch_add(place, change, model_checked::order::acquire);
+}
+__device__ inline unsigned long long compare_exchange_release(unsigned long long& place, unsigned long long expected,
+                                                              unsigned long long fresh) {
+    return model_checked::compare_exchange(place, expected, fresh, model_checked::order::release);
+}
+template <class T>
+__device__ inline T load_relaxed(const T& place) {
+    return model_checked::load(place, model_checked::order::relaxed);
+}
+template <class T>
+__device__ inline void store_relaxed(T& place, T value) {
+    model_checked::store(place, value, model_checked::order::relaxed);
+}
+__device__ inline void load_four_words(const unsigned long long* place, unsigned long long (&words)[4]) {
+    for (unsigned i = 0; i < 4; ++i) words[i] = load_relaxed(place[i]);
+}
+template <class T>
+__device__ inline T load_fresh(const T* place) {
+    model_checked::reads(place, sizeof(T));
+    return *place;
+}
+__device__ inline void block_barrier() { simulated_gpu::block_barrier(); }
+__device__ inline unsigned opaque(unsigned value) { return value; }
+__device__ inline const void* opaque(const void* address) { return address; }
+__device__ inline unsigned stack_place() { return 0; }
+__device__ inline unsigned cycles_now() { return 0; }
 
 #else
 
