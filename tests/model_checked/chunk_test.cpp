@@ -40,6 +40,7 @@ void publish_grids() {
     name_word(gang.chunk_left, "left of the chunk");
     name_word(gang.chunk_read, "read of the chunk");
     name_word(gang.batch, "block batch");
+    name_word(gang.batch_of, "node of the block batch");
     // What a warp looks at before it has claimed anything.
     name_word(gang.chunk.info, "info of the chunk's task");
 }
