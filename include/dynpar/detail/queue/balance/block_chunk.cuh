@@ -58,7 +58,7 @@ __device__ __noinline__ inline void flush_complete_block_batch() {
         if (kept.are_complete()) store_relaxed_in_block(gang.batch, 0u);
         fence_in_block();
         store_relaxed_in_block(gang.chunk_lock, 0u);
-        if (kept.are_complete()) return add_to_counter(grid, -static_cast<int>(kept.count()));
+        if (kept.are_complete()) return add_to_counter_as_wide(grid, -static_cast<int>(kept.count()));
     }
 }
 /// For every warp that finds nothing to do or begins to wait.
@@ -217,7 +217,7 @@ __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word s
     }
     fence_in_block();
     store_relaxed_in_block(gang.chunk_lock, 0u);
-    if (told != 0) add_to_counter(told_of, -static_cast<int>(told));
+    if (told != 0) add_to_counter_as_wide(told_of, -static_cast<int>(told));
     flush_block_batch();
     return filled;
 }

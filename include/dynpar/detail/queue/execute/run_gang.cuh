@@ -178,7 +178,7 @@ __device__ inline void run_candidate() {
         return_shared_memory(task.size.shared_bytes(), borrowed);
         const count_change mine =
             settle_wide(task.grid, task.info, gang.own, gang.own_counts, static_cast<int>(gang.launched));
-        if (mine.grid != 0) add_to_counter(mine.grid, mine.change);
+        if (mine.grid != 0) add_to_counter_as_wide(mine.grid, mine.change);
         gang.own = outer_own;
         gang.base = within(outer_base, load_relaxed_in_block(gang.steal_end), load_relaxed_in_block(gang.owner_end));
         gang.own_counts = outer_counts;

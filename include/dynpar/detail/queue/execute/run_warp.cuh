@@ -134,7 +134,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
             // This comes first: no block of a complete grid may be out.
             if (of_chunk) return_to_chunk(false);
             const count_change mine = settle_wide(grid, task.info, own, counts, sum);
-            if (mine.grid != 0) add_to_counter(mine.grid, mine.change);
+            if (mine.grid != 0) add_to_counter_as_wide(mine.grid, mine.change);
         }
         __syncwarp();
     }

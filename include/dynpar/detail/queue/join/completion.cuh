@@ -19,7 +19,7 @@ __device__ inline void flush_warp_batch() {
     if (lane_rank() == 0) {
         const int change = warp.batch;
         warp.batch = 0;
-        add_to_counter(warp.batch_of, change);
+        add_to_counter_as_wide(warp.batch_of, change);
     }
     __syncwarp();
 }

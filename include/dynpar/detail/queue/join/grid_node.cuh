@@ -449,28 +449,50 @@ __device__ __noinline__ inline void continue_from_list(arena_index grid, arena_i
     continue_or_complete(grid, parent, entry, depth_and_flags, memory, continuations, added);
 }
 
-/// A node whose counter has become zero, if add_to_counter() does not know what to do with it.
-__device__ __noinline__ inline void continue_at_zero(arena_index grid) {
-    const node_view view = load_node(grid);
-    if (view.added != 0) {
-        return continue_from_list(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations,
-                                  view.added);
-    }
-    if (view.entry == nullptr && view.continuations == 0)
-        return complete(grid, view.parent, view.depth_and_flags, view.memory);
-    continue_or_complete(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations,
-                         view.added);
+/// A node whose counter has become zero: its continuation begins or the grid is complete, and so on upwards. The view
+/// in pieces, as above.
+__device__ __noinline__ inline void continue_at_zero(arena_index grid, arena_index parent, lane_entry entry,
+                                                     std::uint32_t depth_and_flags, arena_index memory,
+                                                     arena_index continuations, arena_index added) {
+    if (entry != nullptr && (continuations | added) == 0)
+        return begin_inline_continuation(grid, parent, entry, depth_and_flags);
+    if (added != 0) return continue_from_list(grid, parent, entry, depth_and_flags, memory, continuations, added);
+    if (entry == nullptr && continuations == 0) return complete(grid, parent, depth_and_flags, memory);
+    continue_or_complete(grid, parent, entry, depth_and_flags, memory, continuations, added);
 }
+__device__ inline void continue_at_zero(arena_index grid, const node_view& view) {
+    continue_at_zero(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
+}
+/// The same for lanes, out of line.
+__device__ __noinline__ inline void continue_at_zero(arena_index grid) { continue_at_zero(grid, load_node(grid)); }
 
 inline namespace hot {
 /// Adds to a node's counter. True if it becomes zero, and more is to be done than to note that the node's continuation
-/// is ready. Nearly every join passes through here, and the addition waits for everything that the thread has written.
-/// So there is no call here, and few values: registers that a function has to keep are written to the stack first,
-/// which costs as much as any other write.
+/// is ready. Nearly every join of lanes passes through here, and the addition waits for everything that the thread has
+/// written. So there is no call here, and few values: registers that a function has to keep are written to the stack
+/// first, which costs as much as any other write.
 __device__ __noinline__ inline bool add_and_note_ready(arena_index grid, int change) {
     if (fetch_add_counter(grid, change) + change != 0) return false;
     const node_view view = load_node(grid);
     return view.entry == nullptr || view.has_list() || view.continues_on_warp() || !put_ready(grid);
+}
+
+/// Adds to a node's counter, as one lane for a block of several threads; if that becomes zero, the continuation, which
+/// is mostly a warp's, begins or the grid is complete, and so on upwards. Everything is read at once, and there is no
+/// call in the most frequent case.
+__device__ __noinline__ inline void add_to_counter_as_wide(arena_index grid, int change) {
+    if (fetch_add_counter(grid, change) + change != 0) return;
+    const node_view view = load_node(grid);
+    const uint4 arguments = arguments_of(grid);
+    if (view.entry != nullptr && !view.has_list() && view.continues_on_warp()) {
+        if (wide_task* const place = reserve<wide_task>(); place != nullptr) {
+            at<uint4>(grid)[0] = make_uint4(1, view.parent, 0, 0);
+            store_relaxed(at<grid_node>(grid)->depth_and_flags, view.depth_and_flags & ~grid_node::threads_mask);
+            copy_task(*place, inline_warp_task(grid, view, arguments));
+            return;
+        }
+    }
+    continue_at_zero(grid, view);
 }
 }  // namespace hot
 

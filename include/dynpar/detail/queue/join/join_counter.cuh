@@ -1,6 +1,6 @@
 // Queue engine: the join counter: what the counter of a grid node contains, and when a change of it may be withheld.
 // Owns grid_node::counter and, with completion.cuh, the warp batch (warp_state::batch, batch_of). Other headers add to
-// a counter only children that become visible, and subtract from it only through add_to_counter().
+// a counter only children that become visible, and subtract from it only through add_to_counter() and add_to_counter_as_wide().
 #pragma once
 
 #include "../queues/task_deque.cuh"
@@ -33,7 +33,7 @@ namespace queue {
 // * If a warp withholds more children than returns, the counter is too small by the difference, but it still contains a
 //   block of the warp whose return is withheld as well. So it cannot reach zero before one of those children is
 //   subtracted, and only this warp knows them and what is below them. Therefore the warp counts them before it
-//   subtracts from any counter by itself (settle_*, add_to_counter), and before it lets another warp see anything: a
+//   subtracts from any counter by itself (settle_*, add_to_counter*), and before it lets another warp see anything: a
 //   donation, an open grid, a task for a worker block, a task in a stream.
 
 /// The counter comes first in a node. This header needs to know nothing else of it.
