@@ -21,7 +21,8 @@ struct uts_search {
         return {state, depth << 12 | uts::children_of(of, state, depth)};
     }
     DYNPAR_FUNCTION bool visit(const node& parent, unsigned index, node& child, tally& mine) const {
-        child = make(uts::child_state(parent.state, index), (parent.depth_and_children >> 12) + 1);
+        child = make(uts::child_state<uts::sha1_code::unrolled>(parent.state, index),
+                     (parent.depth_and_children >> 12) + 1);
         ++mine.nodes;
         return children(child) != 0;
     }

@@ -59,7 +59,10 @@ inline tree binomial_tree(unsigned root_children, unsigned children, unsigned mi
 }
 
 DYNPAR_FUNCTION inline digest root_state(const tree& t) { return sha1(digest{{0, 0, 0, 0, t.seed}}); }
-DYNPAR_FUNCTION inline digest child_state(const digest& parent, unsigned index) { return sha1(parent, index); }
+template <sha1_code Code = sha1_code::short_loops>
+DYNPAR_FUNCTION inline digest child_state(const digest& parent, unsigned index) {
+    return sha1<Code>(parent, index);
+}
 
 /// How many children a node has: 31 bits of its state decide.
 DYNPAR_FUNCTION inline unsigned children_of(const tree& t, const digest& state, unsigned depth) {
