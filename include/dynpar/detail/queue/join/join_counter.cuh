@@ -1,6 +1,7 @@
 // Queue engine: the join counter: what the counter of a grid node contains, and when a change of it may be withheld.
 // Owns grid_node::counter and, with completion.cuh, the warp batch (warp_state::batch, batch_of). Other headers add to
-// a counter only children that become visible, and subtract from it only through add_to_counter() and add_to_counter_as_wide().
+// a counter only children that become visible, and subtract from it only through add_to_counter() and
+// add_to_counter_as_wide().
 #pragma once
 
 #include "../queues/task_deque.cuh"
