@@ -141,6 +141,15 @@ void check_tree(dynpar::queue_engine& engine, unsigned fan, unsigned levels, uns
     }
 }
 
+struct bare_tree {
+    static constexpr const char* name = "bare_tree";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned levels) const {
+        if (levels == 0) return;
+        for (int i = 0; i < 2; ++i) block.launch(*this, shape(1, 1), levels - 1);
+    }
+};
+
 TEST_CASE("C1, C3, C6 with a hundred million grids of one thread") {
     dynpar::queue_engine engine(with_deadline());
     check_tree(engine, 10, 8, 1, 1, false);
@@ -186,3 +195,20 @@ TEST_CASE("C1, C3, C6 with a million grids of several blocks") {
 }
 
 }  // namespace
+
+TEST_CASE("a trace has the first grids of a run of more than its numbers can tell apart") {
+    dynpar::queue_options options = with_deadline();
+    options.trace_grids = 1000;
+    dynpar::queue_engine engine(options);
+    constexpr unsigned levels = 27;  // 2^28 - 1 grids; numbers are for 2^27
+    const dynpar::report report = engine.run(bare_tree{}, shape(1, 1), levels);
+    CHECK(report.grids == (count_type{2} << levels) - 1);
+    const dynpar::trace& t = report.trace;
+    CHECK(t.grids.size() == options.trace_grids);
+    CHECK(t.grids.size() + t.missing == report.grids);
+    for (const dynpar::grid_record& grid : t.grids) {
+        CHECK(grid.kernel == bare_tree::name);
+        CHECK(grid.depth <= levels);
+        if (grid.parent != dynpar::grid_record::none) CHECK(grid.depth == t.grids.at(grid.parent).depth + 1);
+    }
+}

@@ -474,4 +474,42 @@ TEST_CASE("continuations that become ready where something waits run all the sam
     }
 }
 
+struct launch_many {
+    static constexpr const char* name = "launch_many";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* count, unsigned many, unsigned threads, unsigned levels) const {
+        if (block.thread_rank() != 0) return;
+        for (unsigned i = 0; i < many; ++i) {
+            if (levels != 0)
+                block.launch(*this, dynpar::shape(1, threads), count, many, threads, levels - 1);
+            else
+                block.launch(count_one{}, dynpar::shape(1, threads), count);
+        }
+    }
+};
+
+TEST_CASE("a trace that is full counts each grid once, also where stacks are full") {
+    constexpr unsigned many = 18, grids = 1 + 18 + 18 * 18 + 18 * 18 * 18;
+    for (const engine_size& size : sizes) {
+        for (const std::size_t room : {1, 200, 10000}) {
+            for (const unsigned threads : {2u, size.block_threads}) {
+                CAPTURE(size.block_threads);
+                CAPTURE(room);
+                CAPTURE(threads);
+                dynpar::queue_options options;
+                options.block_threads = size.block_threads;
+                options.worker_blocks = size.worker_blocks;
+                options.trace_grids = room;
+                dynpar::queue_engine engine(options);
+                auto count = filled(engine, 1, u64{0});
+                const dynpar::report report =
+                    engine.run(launch_many{}, dynpar::shape(1, threads), count.data(), many, threads, 2u);
+                CHECK(report.grids == grids);
+                CHECK(report.trace.grids.size() == std::min<std::size_t>(room, grids));
+                CHECK(report.trace.grids.size() + report.trace.missing == grids);
+            }
+        }
+    }
+}
+
 }  // namespace

@@ -90,7 +90,8 @@ struct trace_batch {
     static DYNPAR_FUNCTION constexpr unsigned word(unsigned batch) { return batch << used_bits; }
     static DYNPAR_FUNCTION constexpr unsigned used(unsigned word) { return word & ((1u << used_bits) - 1); }
     static DYNPAR_FUNCTION constexpr unsigned first(unsigned word) { return (word >> used_bits) * size; }
-    static constexpr std::size_t most_grids = std::size_t{size} << (32 - used_bits);
+    static constexpr unsigned most_batches = 1u << (32 - used_bits);
+    static constexpr std::size_t most_grids = std::size_t{size} * most_batches;
 };
 
 /// Why warps end.

@@ -29,11 +29,15 @@ __device__ inline void begin_trace(text first_kernel) {
     this_block().gang.next_named = 1;
 }
 
-/// For the one thread of a worker block that has found a whole batch used.
+/// For the one thread of a worker block that has found a whole batch used. When all batches are, the last one is given
+/// again and again: a trace has no room for its numbers.
 __device__ inline void take_trace_batch() {
     fetch_add_relaxed(engine().trace->wanted, static_cast<unsigned long long>(trace_batch::size));
+    unsigned& batches = engine().control->trace_batches;
+    unsigned taken = load_relaxed(batches);
+    if (taken < trace_batch::most_batches) taken = fetch_add_relaxed(batches, 1u);
     store_relaxed_in_block(this_block().gang.trace_batch,
-                           trace_batch::word(gridDim.x + fetch_add_relaxed(engine().control->trace_batches, 1u)));
+                           trace_batch::word(min(gridDim.x + taken, trace_batch::most_batches - 1)));
 }
 
 /// A number for a grid; none if the trace is full, or if the grid may have none: then it is only counted.
@@ -136,11 +140,11 @@ __device__ inline traced_child* note_child(unsigned& count, traced_child* childr
     return &child;
 }
 
-/// The child is launched by another route.
+/// The child is launched by another route, which counts it again.
 __device__ inline void forget_child(traced_child& child) {
-    if (child.id == dynpar::grid_record::none) return;
-    engine().trace_records[child.id].name = device_trace_record::unused;
     fetch_add_relaxed(engine().trace->wanted, ~0ull);
+    if (child.id == dynpar::grid_record::none) return;  // it was only counted
+    engine().trace_records[child.id].name = device_trace_record::unused;
     child.id = dynpar::grid_record::none;
 }
 
