@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -106,16 +107,32 @@ inline void add_grids(trace& t, const device_trace& from, const std::vector<devi
     t.clock_error = clock.error();
 }
 
+/// How many grids each of some grids continues, one after another.
+inline std::vector<unsigned> places_in_chains(const std::vector<device_trace_record>& records,
+                                              const std::vector<unsigned>& of) {
+    constexpr unsigned unknown = grid_record::none;
+    std::vector<unsigned> places(records.size(), unknown), chain;
+    for (const unsigned last : of) {
+        unsigned at = last;
+        for (; at != grid_record::none && places[at] == unknown; at = records[at].continues) chain.push_back(at);
+        unsigned place = at == grid_record::none ? 0 : places[at] + 1;
+        for (; !chain.empty(); chain.pop_back()) places[chain.back()] = place++;
+    }
+    return places;
+}
+
 /// The records of a trace whose places were taken by several at once: the first `most` grids in the order of their
-/// launches, in which parents come before their children. They name each other by their new places.
+/// launches, in which parents come before their children, and what is continued before what continues it, also where
+/// the clock says the same of both. They name each other by their new places.
 inline std::vector<device_trace_record> in_launch_order(const std::vector<device_trace_record>& records,
                                                         std::size_t most) {
     std::vector<unsigned> order;
     for (unsigned i = 0; i < records.size(); ++i) {
         if (records[i].name != device_trace_record::unused) order.push_back(i);
     }
-    std::stable_sort(order.begin(), order.end(),
-                     [&](unsigned a, unsigned b) { return records[a].launched < records[b].launched; });
+    const std::vector<unsigned> chained = places_in_chains(records, order);
+    const auto key = [&](unsigned i) { return std::make_tuple(records[i].launched, records[i].depth, chained[i], i); };
+    std::sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return key(a) < key(b); });
     if (order.size() > most) order.resize(most);
     std::vector<unsigned> place_now(records.size(), grid_record::none);
     for (unsigned i = 0; i < order.size(); ++i) place_now[order[i]] = i;

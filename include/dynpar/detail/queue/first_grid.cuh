@@ -64,20 +64,22 @@ __device__ inline first_places make_first_grid(const first_grid& first, const vo
     const arena_index node = take_first_node();
     const arena_index descriptor =
         take_descriptor(first.descriptor.trace_id, first.payload_size, [] { return take_first_piece(); });
-    if (node == 0 || descriptor == 0) {
+    const bool has_memory = node != 0 && descriptor != 0;
+#if !DYNPAR_NO_TRACE
+    if (first.descriptor.trace_id != dynpar::grid_record::none) {
+        constexpr std::uint32_t none = dynpar::grid_record::none;
+        const traced_launch launch{
+            kernel, none, none, none, 0, has_memory ? status::success : status::out_of_memory, first.shape};
+        write_launch(engine().trace_records[first.descriptor.trace_id], name_key(kernel), &launch);
+    }
+#endif
+    if (!has_memory) {
         report_failure(operation::launch, status::out_of_memory, kernel, 0, first.shape);
         return {0, 0};
     }
     put_node(node, static_cast<int>(first.descriptor.task.last), 0, 0, descriptor);
     if (first.payload_size > sizeof(wide_arguments))
         memcpy(at<grid_descriptor>(descriptor)->arguments(), payload, first.payload_size);
-#if !DYNPAR_NO_TRACE
-    if (first.descriptor.trace_id != dynpar::grid_record::none) {
-        constexpr std::uint32_t none = dynpar::grid_record::none;
-        const traced_launch launch{kernel, none, none, none, 0, status::success, first.shape};
-        write_launch(engine().trace_records[first.descriptor.trace_id], name_key(kernel), &launch);
-    }
-#endif
     return {descriptor, node};
 }
 

@@ -26,6 +26,11 @@ namespace queue {
 #define DYNPAR_QUEUE_SEGMENT_CLASS 8
 #endif
 
+// Lists of free pieces of one size.
+#if !defined(DYNPAR_QUEUE_FREE_LISTS)
+#define DYNPAR_QUEUE_FREE_LISTS 64
+#endif
+
 namespace tuning {
 
 // ---- queues
@@ -100,7 +105,7 @@ inline constexpr unsigned piece_batch = 127;
 inline constexpr unsigned nodes_at_first = 64;
 inline constexpr unsigned pieces_at_first = 4;
 // Lists of free pieces of one size: warps that use one list wait for each other.
-inline constexpr unsigned free_lists = 64;
+inline constexpr unsigned free_lists = DYNPAR_QUEUE_FREE_LISTS;
 
 }  // namespace tuning
 }  // namespace queue

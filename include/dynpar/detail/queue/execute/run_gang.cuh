@@ -145,11 +145,11 @@ __device__ inline void run_candidate() {
         store_relaxed_in_block(gang.ready, 0u);
     }
     const block_frame<true> frame;
+    // The last warp writes what the trace needs, since it has least to do; the frame has saved its begun_at. It reads
+    // the clock before the others begin the kernel, and launch.
+    const bool traces = is_traced_run() && threadIdx.x == blockDim.x - warp_size;
+    if (traces) warp.begun_at = device_nanoseconds();
     sync_block();
-    // The last warps write what the trace needs, since they have least to do; the frame has saved their begun_at.
-    const bool traces = threadIdx.x / warp_size == blockDim.x / warp_size - 1 && is_traced(task.info);
-    if (traces && lane_rank() == 0) warp.begun_at = device_nanoseconds();
-    __syncwarp();
     if (lane_rank() == 0) {
         ++warp.level;
         if (threadIdx.x == 0 && task.first == 0) ++warp.grids;
@@ -167,10 +167,8 @@ __device__ inline void run_candidate() {
         point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, task.grid, gang.own);
         point_block_tasks_to_own(task.grid, gang.own);
     }
-    const arena_index descriptor = task.descriptor;
-    const std::uint32_t task_info = task.info, rank = task.first;
+    if (traces) stamp(task.descriptor, task.info, task.first, warp.begun_at);
     sync_block();
-    if (traces && lane_rank() == 0) stamp(descriptor, task_info, rank, warp.begun_at);  // while the first thread counts
 #if !DYNPAR_NO_TRACE
     if (threadIdx.x / warp_size == blockDim.x / warp_size - 2) write_if_many(gang.traced);
 #endif

@@ -14,6 +14,9 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
+/// Whether the run is traced. With DYNPAR_NO_TRACE it is false at compile time.
+__device__ inline bool is_traced_run() { return DYNPAR_NO_TRACE == 0 && engine().trace != nullptr; }
+
 /// The place in the trace of the grid with this descriptor; none if it has none.
 __device__ inline std::uint32_t trace_id_of(arena_index descriptor) {
     if (descriptor == 0) return dynpar::grid_record::none;
@@ -90,7 +93,8 @@ __device__ inline unsigned long long keep_name_once(text kernel) {
     return name_key(kernel);
 }
 
-/// One thread, in a traced run: a block of that grid has run from `begun` until now.
+/// One thread, in a traced run: a block of that grid has run from `begun` until now. It is not counted yet: from then
+/// on the descriptor may be another grid's.
 __device__ __noinline__ inline void stamp(arena_index descriptor, std::uint32_t task_info, std::uint32_t rank,
                                           unsigned long long begun) {
     const std::uint32_t id = trace_id_of(descriptor);
