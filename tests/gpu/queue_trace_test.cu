@@ -123,6 +123,14 @@ TEST_CASE("a traced run can be captured in a graph: the trace is that of the lat
     dynpar::check(cudaStreamSynchronize(stream), "waiting for a graph");
     check_trace(run.wait().trace, 121 + 40);
     CHECK(counter.to_vector()[0] == 4 * (121 + 40));
+    // A run after the replay has written over its trace: then the handle has none, rather than that of another run.
+    dynpar::check(cudaGraphLaunch(instance, stream), "launching a graph");
+    dynpar::check(cudaStreamSynchronize(stream), "waiting for a graph");
+    check_trace(engine.run(mixed_tree{}, shape(1, 8), 2u, counter.data()).trace, 13 + 4);
+    const dynpar::report replayed = run.wait();
+    CHECK(replayed.grids == 121 + 40);
+    CHECK(replayed.trace.grids.empty());
+    CHECK(replayed.trace.missing == 121 + 40);
     cudaGraphExecDestroy(instance);
     cudaGraphDestroy(graph);
     cudaStreamDestroy(stream);

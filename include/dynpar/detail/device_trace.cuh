@@ -56,6 +56,7 @@ struct device_trace {
     unsigned capacity;
     device_trace_record* records;
     unsigned long long wanted;  // grids that wanted a record
+    unsigned runs;              // that have left their records here, one after another
     unsigned streams;
     unsigned deepest_wait;  // plus one
     unsigned long long live_bytes;

@@ -139,6 +139,7 @@ __device__ inline void finish_run() {
             result.traced = load_relaxed(trace->wanted);
             result.trace_places =
                 static_cast<unsigned long long>(gridDim.x + load_relaxed(control.trace_batches)) * trace_batch::size;
+            result.trace_run = ++trace->runs;
             trace->wanted = 0;
             trace->streams = 0;
         } else {

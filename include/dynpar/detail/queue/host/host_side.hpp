@@ -231,13 +231,14 @@ private:
         if (!run.captured_ && (run.trace_ || !run.complete_)) return;
         if (wait_until_complete(run) != cudaSuccess) return;  // told by whoever waits for the run
         const run_result& done = *run.result_;
-        const auto on_device = std::make_unique<device_trace>();
-        check(cudaMemcpy(on_device.get(), memory_.trace(), sizeof(device_trace), cudaMemcpyDeviceToHost),
-              "reading the trace");
         std::vector<device_trace_record> records(std::min<std::size_t>(done.trace_places, memory_.trace_capacity()));
         check(cudaMemcpy(records.data(), memory_.trace_records(), records.size() * sizeof(device_trace_record),
                          cudaMemcpyDeviceToHost),
               "reading the trace");
+        const auto on_device = std::make_unique<device_trace>();
+        check(cudaMemcpy(on_device.get(), memory_.trace(), sizeof(device_trace), cudaMemcpyDeviceToHost),
+              "reading the trace");
+        if (on_device->runs != done.trace_run) records.clear();  // a replay, or a run after it, has written over it
         records = in_launch_order(records, options_.trace_grids);
         if (done.stopped != not_stopped) {
             for (device_trace_record& record : records) {

@@ -75,6 +75,7 @@ struct run_result {
     unsigned stopped;                 // why, see stop_reason
     unsigned long long traced;        // grids that were to be in the trace
     unsigned long long trace_places;  // that were taken, used or not
+    unsigned trace_run;               // as long as it is device_trace::runs, the trace is of this run
     unsigned finished;                // runs that have written this result
 };
 
