@@ -149,7 +149,11 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
     if (warp.ready != 0) move_ready_to_deque();
     exchange_block_tasks();
     const bool did = action();
+    const std::uint32_t ends = warp.lane_owner_end + warp.wide_owner_end;
+    __syncwarp();  // all have read both
     flush_all();
+    // A continuation that the flush begins lies on a deque now, and nobody else looks there.
+    const bool begun = warp.lane_owner_end + warp.wide_owner_end != ends;
     serve_requests();
     __syncwarp();
     if (lane_rank() == 0) {
@@ -158,7 +162,7 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
         --warp.level;
     }
     __syncwarp();
-    return did;
+    return did || begun;
 }
 
 /// One step while a block waits.
