@@ -71,6 +71,12 @@ inline constexpr bool has_costly_launches = false;
 template <class Block>
 inline constexpr bool has_costly_launches<Block, std::enable_if_t<Block::launches_are_costly>> = true;
 
+/// Whether child grids had better be launched when the block's own iterations are done. Few blocks of a child begin
+/// before the block that launches it returns or waits, unless its runtime costs microseconds: then they take as long to
+/// begin.
+template <class Block>
+inline constexpr bool launches_last = !has_costly_launches<Block>;
+
 /// What iterations are counted with.
 template <class Count>
 using nested_index = std::conditional_t<sizeof(Count) <= sizeof(unsigned), unsigned, unsigned long long>;
@@ -498,10 +504,11 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(Block& block, Count count, 
         const warp_group<block_type> warp(here);
         const detail::nested_plan plan = detail::plan_of(here, options, warp.num_threads());
         const bool is_large = plan.is_large(iterations);
-        status done = status::success;
         const bool has_large =
             plan.one_for_all ? plan.in_place != nested_for_options::all && any(warp, is_large) : is_large;
-        if (has_large) {
+        status done = status::success;
+        const auto launch_large = [&] {
+            if (!has_large) return;
             if constexpr (detail::launches_apart<block_type>) {
                 const auto after = detail::launch_of_warp_apart<Count>(here, iterations, is_large, body, plan);
                 here = after.block;
@@ -509,8 +516,10 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(Block& block, Count count, 
             } else {
                 done = detail::launch_of_warp<Count>(here, iterations, is_large, body, plan);
             }
-        }
+        };
+        if constexpr (!detail::launches_last<block_type>) launch_large();
         detail::share_in_warp<Count>(here, is_large ? 0 : iterations, body, plan.own);
+        if constexpr (detail::launches_last<block_type>) launch_large();
         return done;
     } else {
         return status::not_supported;
@@ -535,10 +544,11 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(const block_group<Block>& g
         const detail::nested_memory<Body> shared(group.memory(), block.num_threads());
         const block_group<Block> sharing(block, shared.of_warps);
         const bool is_large = plan.is_large(iterations);
-        status done = status::success;
         const bool has_large =
             plan.one_for_all ? plan.in_place != nested_for_options::all && any(sharing, is_large) : is_large;
-        if (has_large) {
+        status done = status::success;
+        const auto launch_large = [&] {
+            if (!has_large) return;
             if constexpr (detail::launches_apart<Block>) {
                 const auto after =
                     detail::launch_of_block_apart<Count>(block, shared.of_warps, iterations, is_large, body, plan);
@@ -547,8 +557,10 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(const block_group<Block>& g
             } else {
                 done = detail::launch_of_block<Count>(block, shared.of_warps, iterations, is_large, body, plan);
             }
-        }
+        };
+        if constexpr (!detail::launches_last<Block>) launch_large();
         detail::share_in_block<Count>(sharing, shared, is_large ? 0 : iterations, body, plan.in_place > 1u << 20);
+        if constexpr (detail::launches_last<Block>) launch_large();
         return done;
     } else {
         return status::not_supported;
