@@ -199,17 +199,16 @@ __device__ __noinline__ inline void work() {
         served_at = now;
         return looks && hears_of_stop();
     };
-    const auto has_wide = [] { return this_warp().wide_owner_end != this_warp().wide_steal_end; };
     for (unsigned steps = 1;; ++steps) {
-        const bool had_wide = has_wide();
         if (!step<false>(steps % tuning::serve_every == 0)) {
             if (!find_work(0) || is_over()) return;
-            if (has_wide()) serve_requests();  // now, before this warp is busy for long
+            // Now, before this warp is busy for long.
+            if (this_warp().wide_owner_end != this_warp().wide_steal_end) serve_requests();
             continue;
         }
-        if (!had_wide && has_wide()) serve_requests();  // likewise: a grid of some blocks that other warps wait for
+        const bool has_wide = this_warp().wide_owner_end != this_warp().wide_steal_end;
         if (steps < tuning::serve_first_steps || steps % tuning::serve_every == 0 ||
-            (has_wide() && __any_sync(all_lanes, cycles_now() - served_at > tuning::serve_after_cycles))) {
+            (has_wide && __any_sync(all_lanes, cycles_now() - served_at > tuning::serve_after_cycles))) {
             if (is_over()) return;
             exchange_block_tasks();
             serve_requests();
