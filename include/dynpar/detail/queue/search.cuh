@@ -144,14 +144,8 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
         unsigned place;
         open_grid_word seen;
         if (leader && (free_for_more || tries % 16 == 15) && block_task_is_open(place, seen)) fetch_chunk(place, seen);
-        if (warp.has_request == 0) {
-            warp.request = post_request(control.warp_requests);
-            warp.has_request = 1;
-        }
-        if (leader && gang.has_request == 0 && free_for_more) {
-            gang.request = post_request(control.block_requests);
-            gang.has_request = 1;
-        }
+        post_warp_request();
+        if (leader && free_for_more) post_block_request();
         if (donation_is_there()) return unless_joined(finding::donation);  // if not taken now, it stays in its cell
         if (leader &&
             (block_donation_is_there() || (has_block_tasks_to_donate() && has_open_request(control.block_requests)))) {

@@ -24,6 +24,20 @@ __device__ inline unsigned long long post_request(request_counters& requests) {
     fetch_add_relaxed(requests.open, 1);
     return number;
 }
+/// One lane of a warp that has nothing to run; nothing if its request is open already.
+__device__ inline void post_warp_request() {
+    warp_state& warp = this_warp();
+    if (warp.has_request != 0) return;
+    warp.request = post_request(engine().control->warp_requests);
+    warp.has_request = 1;
+}
+/// The same for its worker block, by the leader warp.
+__device__ inline void post_block_request() {
+    gang_state& gang = this_block().gang;
+    if (gang.has_request != 0) return;
+    gang.request = post_request(engine().control->block_requests);
+    gang.has_request = 1;
+}
 
 __device__ inline bool has_open_request(request_counters& requests) { return load_relaxed(requests.open) > 0; }
 

@@ -217,7 +217,7 @@ __device__ inline status launch_with_node(const launch_request& request, const s
     put_node(node, static_cast<int>(task.last), parent, request.depth | flags, descriptor);
     if (descriptor != 0) copy_task(at<grid_descriptor>(descriptor)->task, task);
     if (request.in_stream) {
-        at<grid_node>(node)->scratch[0] = request.stream;
+        put_stream(node, request.stream);
         fence();
         return give_to_stream(request.stream, stream_node::run_grid, 0, &task) ? status::success
                                                                                : status::out_of_memory;

@@ -1,5 +1,6 @@
 // Queue engine: what a warp runs by itself: a round of lane tasks, a wide task, blocks of its worker block's chunk.
-// Pops from the owner end of the warp's deques. Owns warp_state's current task, shared memory and `kept`.
+// Pops from the owner end of the warp's deques. Owns warp_state's current task and shared memory; takes what join/ has
+// left in `kept`.
 #pragma once
 
 #include <cstddef>
@@ -158,7 +159,7 @@ __device__ inline void run_lanes(std::uint32_t available, std::uint32_t ready) {
     const unsigned deepest = __reduce_max_sync(all_lanes, task.info & info::depth_mask);
     __syncwarp();
     if (lane == 0) {
-        if (!Nested) warp.ready -= of_ready;
+        if (!Nested) drop_ready(of_ready);
         warp.lane_owner_end -= count - of_ready;
         warp.grids += count;
         warp.deepest = max(warp.deepest, deepest);

@@ -1,11 +1,12 @@
 // Queue engine: the node of a grid that something waits for, its continuations and memory, and what happens when it is
-// complete. Owns grid nodes; of a counter it writes the value that a new node or a continuation begins with.
+// complete. Owns grid nodes, and warp_state's small_nodes and `kept`; of a counter it writes the value that a new node
+// or a continuation begins with.
 #pragma once
 
 #include <cstddef>
 
-#include "../queues/open_grids.cuh"
 #include "../queues/ready_continuations.cuh"
+#include "visible_tasks.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -46,6 +47,9 @@ DYNPAR_FUNCTION constexpr unsigned header_bytes(unsigned long long bytes) {
 #if defined(__CUDACC__)
 
 __device__ void advance_stream(arena_index stream);  // stream.cuh
+
+/// The stream of a grid that is in one, in a node that no other thread knows.
+__device__ inline void put_stream(arena_index grid, arena_index stream) { at<grid_node>(grid)->scratch[0] = stream; }
 
 /// Fills in a node that no other thread knows: `entry` and what stands before it in one store, likewise the rest.
 __device__ inline void put_node(arena_index place, int counter, arena_index parent, std::uint32_t depth_and_flags,
@@ -291,7 +295,7 @@ __device__ __noinline__ inline void move_ready_to_deque() {
         __syncwarp();
     }
     __syncwarp();
-    if (lane_rank() == 0) warp.ready = 0;
+    if (lane_rank() == 0) drop_ready(count);
     __syncwarp();
 }
 

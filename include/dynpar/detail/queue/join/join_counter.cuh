@@ -67,16 +67,6 @@ __device__ inline void add_withheld_children() {
     if (load_relaxed(this_warp().batch) > 0) add_withheld_children_now();
 }
 
-/// Puts a task where a warp or worker block of its width looks for it, on this worker block. False if there is no
-/// memory.
-__device__ __noinline__ inline bool push_here(const wide_task& task) {
-    if ((task.info & info::width_mask) != info::on_block) return push(task) || push_spilled(task);
-    add_withheld_children();
-    bool there_was_room = true;
-    with_block_lock(this_block().gang.lock, [&] { there_was_room = push_block_task(task); });
-    return there_was_room;
-}
-
 }  // namespace queue
 }  // namespace detail
 }  // namespace dynpar

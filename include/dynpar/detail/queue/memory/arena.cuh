@@ -1,5 +1,5 @@
 // Queue engine: memory for grid nodes, arguments, scratch and spilled tasks, allocated and released by any thread at
-// any time. Owns run_control's arena_taken, free_lists and node_depot, the warps' caches and warp_state's free_nodes,
+// any time. Owns run_control's arena_taken, free_lists and depots, the warps' caches and warp_state's free_nodes,
 // free_pieces and spent; no other header changes them, except at the beginning and the end of a run.
 #pragma once
 

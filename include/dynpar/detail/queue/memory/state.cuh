@@ -1,6 +1,7 @@
 // Queue engine: the layout of all state. What all warps of a run share lies in device memory, what the warps of a
 // worker block use all the time in its shared memory. Declares the state and how to reach it; changes nothing but
-// run_control::stop.
+// run_control::stop. Which header owns a field, and which others write it, is in tests/headers/state_writers.txt, a
+// table that a test compares with the code.
 #pragma once
 
 #include <cuda_runtime.h>

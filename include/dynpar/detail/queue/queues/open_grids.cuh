@@ -3,7 +3,7 @@
 // count of idle warps (gang_state::searching, warp_state::searches).
 #pragma once
 
-#include "../join/join_counter.cuh"
+#include "../memory/state.cuh"
 
 #if defined(__CUDACC__)
 
@@ -60,8 +60,8 @@ struct open_grids_view {
     }
 };
 
-/// Publishes a grid with so many blocks. The caller withholds no children (join_counter.cuh). False if all places are
-/// taken.
+/// Publishes a grid with so many blocks. The caller withholds no children (join/join_counter.cuh). False if all places
+/// are taken.
 __device__ inline bool publish(arena_index descriptor, std::uint32_t width, std::uint32_t blocks,
                                open_grids_view& open_grids) {
     const open_grid_word fresh(descriptor, width, blocks);
@@ -92,36 +92,6 @@ __device__ inline void begin_search() {
 __device__ inline void end_search() {
     if (this_warp().searches != 0) fetch_sub_relaxed(this_block().gang.searching, 1u);
     this_warp().searches = 0;
-}
-
-/// Publishes most of a grid whose descriptor contains its task; the first blocks stay in `task`, since this warp will
-/// be the last to look for open grids. All of it stays if all places are taken.
-__device__ inline void publish_most_of(wide_task& task) {
-    const std::uint32_t width = task.info & info::width_mask;
-    const std::uint32_t kept = min(grain_of(width), task.last - 1);
-    open_grids_view open_grids;
-    if (publish(task.descriptor, width, task.last - kept, open_grids)) task.last = kept;
-}
-
-/// Puts the task of a whole grid where warps find it. If the grid has a descriptor, that already contains the task.
-/// False if there is no memory: then no block of it runs, so only what has a place on the deque is published.
-__device__ __noinline__ inline bool push_wide(wide_task task) {
-    const std::uint32_t width = task.info & info::width_mask;
-    if (task.descriptor == 0 || !is_worth_publishing(width, task.last)) return push_here(task);
-    add_withheld_children();
-    if (width == info::on_block) {
-        bool there_was_room = true;
-        with_block_lock(this_block().gang.lock, [&] {
-            if (block_tasks_on_deque() < tuning::block_deque_capacity) publish_most_of(task);
-            there_was_room = push_block_task(task);
-        });
-        return there_was_room;
-    }
-    wide_task* const place = reserve<wide_task>();
-    if (place == nullptr) return push_spilled(task);
-    publish_most_of(task);
-    copy_task(*place, task);
-    return true;
 }
 
 }  // namespace queue

@@ -34,6 +34,8 @@ __device__ inline bool put_ready(arena_index grid) {
     fetch_sub_relaxed(warp.ready, 1u);
     return false;
 }
+/// One lane, while no other puts any: the last ones, which the warp has begun.
+__device__ inline void drop_ready(std::uint32_t count) { this_warp().ready -= count; }
 
 }  // namespace queue
 }  // namespace detail

@@ -1,6 +1,8 @@
 // Queue engine: deques. Each warp has one of lane tasks and one of wide tasks, each worker block one of block tasks.
-// What does not fit spills to segments in the arena. Owns the slots and the segments, and pushes. Other headers move
-// the ends: execute/ pops at the owner end, balance/ donates from the steal end and adds what others have donated.
+// What does not fit spills to segments in the arena. Owns the segments, and with the headers that it lets move them the
+// ends: execute/ pops at the owner end, balance/ donates from the steal end and adds what others have donated, and
+// join/ puts continuations below the steal end that nothing waits for. A task in a slot is changed by the warp whose
+// deque it is on: its blocks are taken one by one, and its grid becomes another node (point_to_own()).
 #pragma once
 
 #include "../memory/arena.cuh"
