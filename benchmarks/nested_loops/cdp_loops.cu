@@ -142,10 +142,13 @@ void measure_cdp_curves(table& t, const options&, const curve_work& w) {
         measure(t, engine, w.work, "nested_for", prepare, is_right, curves::draw_curves{},
                 dynpar::shape_for(engine, there.count(), dynpar::at_most(256)), there.data());
     }
-    for (const unsigned threshold : {64u, 256u, 1024u})
+    for (const unsigned threshold : {64u, 256u, 1024u}) {
+        // A grid for most of 100,000 curves: on an H200 that had not ended after 20 seconds, and cannot be given up.
+        if (threshold == 64 && there.count() > 10000) continue;
         measure_plain(t, w.work, threshold, prepare, is_right, [&](unsigned most, unsigned long long* launched) {
             plain_curves<<<(there.count() + 255) / 256, 256, 0, t.stream()>>>(there.data(), most, launched);
         });
+    }
 }
 
 }  // namespace nested_benchmark
