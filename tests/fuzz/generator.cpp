@@ -647,6 +647,7 @@ program draw_program(const std::string& profile, std::uint64_t seed, std::uint64
     p.settings = settings;
     p.salt = static_cast<std::uint32_t>(random.next());
     p.stamped = random.one_in(4) ? 1 : 0;
+    p.reduced = mix(p.salt, 3) % 8 == 0 ? 1 : 0;  // not drawn: programs stay what they were
     if (profile == "many" && random.one_in(64)) most_grids *= 14;
     p.root = drawer(random, settings, engine, most_grids).draw(profile);
     // The host launches these three.

@@ -214,6 +214,7 @@ enum class mutant : std::uint32_t {
     report_count_off,
     lost_count_off,
     nesting_off_by_one,
+    value_not_reduced,
     count
 };
 inline constexpr unsigned mutants = static_cast<unsigned>(mutant::count);
@@ -235,6 +236,8 @@ struct context {
     std::uint32_t slots;
     std::uint32_t salt;
     std::uint32_t stamped;
+    std::uint32_t reduced;
+    alignas(8) unsigned char reducers[3][8];  // views, see `reducers` in interpreter.hpp
     std::uint32_t widest;
     fuzz::mutant mutant;
     std::uint32_t target;  // of the mutant: a step, or a node

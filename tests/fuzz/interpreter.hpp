@@ -93,9 +93,10 @@ struct place_in_program {
     }
 };
 
-DYNPAR_FUNCTION inline std::uint32_t value_of(std::uint32_t slot) {
-    return mix(slot, program_of(slot).salt ^ 0x5a5a5a5au);
+DYNPAR_FUNCTION inline std::uint32_t value_in(std::uint32_t slot, std::uint32_t salt) {
+    return mix(slot, salt ^ 0x5a5a5a5au);
 }
+DYNPAR_FUNCTION inline std::uint32_t value_of(std::uint32_t slot) { return value_in(slot, program_of(slot).salt); }
 
 /// Whether a range of slots is complete, looked at by `count` threads of which this one has number `first`.
 DYNPAR_FUNCTION inline void check_complete(const place_in_program& at, std::uint32_t begin, std::uint32_t slots,
@@ -236,6 +237,44 @@ DYNPAR_FUNCTION inline void end_thread(const place_in_program& at) {
     if (at.is_mutated(mutant::block_dropped, at.node)) return;
     if (at.thread + 1 == at.threads && at.is_mutated(mutant::thread_dropped, at.node)) return;
     dynpar::atomic_add(&p.counts[slot], count);
+}
+
+/// A value that no atomic operation can change.
+struct two_sums {
+    unsigned long long first, second;
+};
+struct sum_of_two {
+    using value_type = two_sums;
+    DYNPAR_FUNCTION static two_sums identity() { return {0, 0}; }
+    DYNPAR_FUNCTION static two_sums combine(const two_sums& a, const two_sums& b) {
+        return {a.first + b.first, a.second + b.second};
+    }
+};
+using sum_reducer = dynpar::sum<unsigned long long>;
+using largest_reducer = dynpar::largest<std::uint32_t>;
+
+/// A reducer of the program.
+template <class Monoid>
+DYNPAR_FUNCTION const dynpar::reducer_view<Monoid>& reducer_of(const context& p, unsigned number) {
+    static_assert(sizeof(dynpar::reducer_view<Monoid>) == sizeof p.reducers[0], "they are kept as bytes");
+    return *reinterpret_cast<const dynpar::reducer_view<Monoid>*>(p.reducers[number]);
+}
+
+/// A thread that has come to its end adds to what the program reduces: of each block the value once, and `one_run`, to
+/// which all its threads add.
+template <class Block>
+DYNPAR_FUNCTION void add_to_reducers(Block& block, const place_in_program& at) {
+    const context& p = program_of(at.base);
+    const std::uint32_t value = value_of(at.base + at.rank);
+    const bool left_out = at.is_mutated(mutant::value_not_reduced, at.node);
+    if (at.thread == p.nodes[at.node].writer && !left_out) reducer_of<sum_reducer>(p, 0).add(block, value);
+    reducer_of<largest_reducer>(p, 1).add(block, value);
+    reducer_of<sum_of_two>(p, 2).add(
+        block, two_sums{at.thread == 0 ? one_run - at.threads + 1 : 1u, at.thread == 0 ? value : 0u});
+}
+template <class Block>
+DYNPAR_FUNCTION DYNPAR_NOINLINE void add_to_reducers_apart(Block& block, const place_in_program& at) {
+    add_to_reducers(block, at);
 }
 
 template <class Block>
@@ -543,6 +582,7 @@ DYNPAR_FUNCTION void run_thread(Block& block, std::uint32_t base) {
         const std::uint32_t expected = program_of(base).table[(base + i) & 63] + block.thread_rank() * (i + 1);
         if (kept[i] != expected) at.complain(mistake::live_value, kept[i], expected);
     }
+    if (program_of(base).reduced != 0) add_to_reducers_apart(block, at);
     end_thread(at);
 }
 
@@ -678,6 +718,7 @@ struct direct {
                 }
             }
         }
+        if (p.reduced != 0) add_to_reducers(block, at);
         end_thread(at);
     }
 };

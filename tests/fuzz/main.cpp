@@ -60,7 +60,8 @@ constexpr const char* mutant_names[] = {"none",
                                         "refused_call_not_counted",
                                         "report_count_off",
                                         "lost_count_off",
-                                        "nesting_off_by_one"};
+                                        "nesting_off_by_one",
+                                        "value_not_reduced"};
 static_assert(sizeof(mutant_names) / sizeof(*mutant_names) == fuzz::mutants);
 
 struct arguments {

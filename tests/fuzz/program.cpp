@@ -87,7 +87,7 @@ private:
 bool operator==(const engine_settings& a, const engine_settings& b) { return fields(a) == fields(b); }
 
 void write(std::ostream& out, const program& p) {
-    out << "program 1 " << p.salt << ' ' << p.stamped << "\nengine";
+    out << "program 1 " << p.salt << ' ' << (p.stamped | p.reduced << 1) << "\nengine";
     std::apply([&](const auto&... field) { ((out << ' ' << field), ...); }, fields(p.settings));
     out << '\n';
     write(out, p.root);
@@ -101,7 +101,10 @@ program read(std::istream& in) {
     from.number(version);
     if (version != 1) throw std::runtime_error("no random program of this version");
     from.number(p.salt);
-    from.number(p.stamped);
+    std::uint32_t marks = 0;
+    from.number(marks);
+    p.stamped = marks & 1;
+    p.reduced = marks >> 1 & 1;
     from.word("engine");
     engine_settings& s = p.settings;
     from.number(s.memory_bytes);

@@ -62,7 +62,8 @@ struct engine_settings {
 struct program {
     engine_settings settings;
     std::uint32_t salt = 1;
-    std::uint32_t stamped = 0;
+    std::uint32_t stamped = 0;  // whether grids note when they begin and end
+    std::uint32_t reduced = 0;  // whether threads add to reducers
     grid_plan root;
 };
 

@@ -77,12 +77,42 @@ private:
     std::optional<dynpar::buffer<T>> memory_;
 };
 
+/// What programs reduce.
+struct program_reducers {
+    explicit program_reducers(engine_type& engine)
+        : sum(engine.make_reducer<sum_reducer>()),
+          largest(engine.make_reducer<largest_reducer>()),
+          two(engine.make_reducer<sum_of_two>()) {}
+
+    void reset() {
+        sum.reset();
+        largest.reset();
+        two.reset();
+    }
+    void put(context& c) const {
+        const auto put_view = [&](unsigned number, const auto& view) {
+            std::memcpy(c.reducers[number], &view, sizeof view);
+        };
+        put_view(0, sum.view());
+        put_view(1, largest.view());
+        put_view(2, two.view());
+    }
+
+    dynpar::reducer<sum_reducer> sum;
+    dynpar::reducer<largest_reducer> largest;
+    dynpar::reducer<sum_of_two> two;
+};
+
 /// What a run left.
 struct outcome {
     dynpar::report report;
     mistake_log log{};
     std::vector<std::uint32_t> counts;        // by slot, from the program's first
     std::vector<std::uint32_t> begun, ended;  // likewise, if the program is stamped
+    std::uint32_t first = 0;                  // slot
+    unsigned long long sum = 0;               // likewise, if the program reduces
+    std::uint32_t largest = 0;
+    two_sums two{0, 0};
     bool out_of_resources = false;
 };
 
@@ -120,6 +150,7 @@ public:
 private:
     void use_engine(const engine_settings& settings) {
         if (engine_ && settings == settings_) return;
+        reducers_.reset();
         engine_.reset();
         engine_.emplace(options_for(settings));
         settings_ = settings;
@@ -152,7 +183,8 @@ private:
     static std::uint32_t target_of(const program& p, const layout& l, mutant m) {
         std::vector<std::uint32_t> candidates;
         const bool of_node = m == mutant::depth_off_by_one || m == mutant::block_run_twice ||
-                             m == mutant::block_dropped || m == mutant::thread_dropped;
+                             m == mutant::block_dropped || m == mutant::thread_dropped ||
+                             m == mutant::value_not_reduced;
         if (of_node) return mix(p.salt, 1) % static_cast<std::uint32_t>(l.nodes.size());
         for (std::uint32_t i = 0; i < l.steps.size(); ++i) {
             const step& s = l.steps[i];
@@ -246,6 +278,12 @@ private:
         c.slots = l.slots;
         c.salt = p.salt;
         c.stamped = p.stamped;
+        c.reduced = p.reduced;
+        if (p.reduced != 0) {
+            if (!reducers_) reducers_.emplace(*engine_);
+            reducers_->reset();
+            reducers_->put(c);
+        }
         c.widest = l.widest;
         c.mutant = m;
         c.target = m == mutant::none ? all : target_of(p, l, m);
@@ -266,6 +304,12 @@ private:
         o.out_of_resources = is_out_of_resources(p, l, o.report);
 
         // ---- what it left
+        if (p.reduced != 0) {
+            o.sum = reducers_->sum.value();
+            o.largest = reducers_->largest.value();
+            o.two = reducers_->two.value();
+        }
+        o.first = first_;
         o.counts.resize(l.slots);
         copy_out(&o.log, results, sizeof(mistake_log));
         copy_out(o.counts.data(), counts, l.slots * sizeof(std::uint32_t));
@@ -304,6 +348,7 @@ private:
             check_report(l, o.report, wrong);
             if (p.stamped != 0) check_stamps(l, o, wrong);
         }
+        if (p.reduced != 0) check_reduced(p, l, o, wrong);
         v.what = wrong.str();
         v.right = v.what.empty();
         return v;
@@ -335,6 +380,26 @@ private:
             if (std::get<1>(key) == static_cast<int>(dynpar::status::out_of_memory)) expected_scratch += count;
         }
         return scratch > expected_scratch;
+    }
+
+    /// Of each block that ran, also in a run that lost launches, everything was added once.
+    static void check_reduced(const program& p, const layout& l, const outcome& o, std::ostream& wrong) {
+        unsigned long long sum = 0, runs = 0;
+        std::uint32_t largest = 0;
+        for (std::uint32_t slot = 0; slot < l.slots; ++slot) {
+            if (o.counts[slot] == 0) continue;
+            const std::uint32_t value = value_in(o.first + slot, p.salt);
+            sum += value;
+            runs += one_run;
+            largest = std::max(largest, value);
+        }
+        const auto same = [&](const char* what, unsigned long long found, unsigned long long expected) {
+            if (found != expected) wrong << "  " << what << ": " << found << " instead of " << expected << '\n';
+        };
+        same("C21: the sum of the blocks' values", o.sum, sum);
+        same("C21: the largest of the blocks' values", o.largest, largest);
+        same("C21: the threads that added", o.two.first, runs);
+        same("C21: the sum of the blocks' values, added with their threads", o.two.second, sum);
     }
 
     static void check_counts(const layout& l, const std::uint32_t* counts, std::ostream& wrong) {
@@ -494,6 +559,7 @@ private:
     unsigned number_;
     std::uint32_t first_;  // slot
     std::optional<engine_type> engine_;
+    std::optional<program_reducers> reducers_;  // of that engine
     engine_settings settings_;
     const unsigned char* told_ = nullptr;
     std::vector<unsigned char> image_;

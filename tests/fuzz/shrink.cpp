@@ -172,6 +172,7 @@ private:
     bool simplify_settings() {
         const engine_settings plain;
         bool any = attempt([](program& p) { return std::exchange(p.stamped, 0) != 0; });
+        any |= attempt([](program& p) { return std::exchange(p.reduced, 0) != 0; });
         const auto reset = [&](auto member) {
             any |= attempt([&](program& p) {
                 if (p.settings.*member == plain.*member) return false;
