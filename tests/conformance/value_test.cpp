@@ -318,6 +318,176 @@ TEST_CASE("C20: calls and functions have the names of the program's own kernels 
     CHECK(functions == 1);
 }
 
+// ---- Random trees of calls
+
+using u64 = unsigned long long;
+
+DYNPAR_FUNCTION u64 scramble(u64 key, u64 number) {
+    u64 x = key * 6364136223846793005ull + number * 1442695040888963407ull + 0x9e3779b97f4a7c15ull;
+    x ^= x >> 29;
+    x *= 0xbf58476d1ce4e5b9ull;
+    return x ^ (x >> 32);
+}
+
+/// What a call in a random tree does.
+enum class call_of_tree : unsigned { value, one, two, three, range_in_order, list, again, after_children };
+struct tree_draw {
+    u64 own;
+    call_of_tree what;
+    unsigned range;
+
+    DYNPAR_FUNCTION tree_draw(u64 key, unsigned number, unsigned levels)
+        : own(scramble(key, number)),
+          what(static_cast<call_of_tree>(own >> 8 & 7)),
+          range(levels > 3 ? own >> 16 & 3 : own >> 16 & 15) {
+        if (levels == 0) what = call_of_tree::value;
+    }
+};
+
+/// Not commutative, with members of 16 or 88 bytes.
+template <unsigned More>
+struct combine_values_of_tree {
+    u64 own;
+    u64 more[More];
+
+    DYNPAR_FUNCTION explicit combine_values_of_tree(u64 from) : own(from), more{} {
+        for (unsigned i = 0; i < More; ++i) more[i] = from + i;
+    }
+    template <class... Values>
+    DYNPAR_FUNCTION u64 operator()(Values... values) const {
+        u64 result = own;
+        ((result = result * 31 + values), ...);
+        for (unsigned i = 0; i < More; ++i) result += more[i] - own - i;
+        return result;
+    }
+};
+struct append_to_value {
+    DYNPAR_FUNCTION u64 operator()(u64 a, u64 b) const { return a * 31 + b; }
+};
+struct combine_list_of_tree {
+    u64 own;
+    DYNPAR_FUNCTION u64 operator()(const dynpar::value_list<u64>& values) const {
+        u64 result = own + values.size();
+        for (unsigned i = 0; i < values.size(); ++i) result += (i + 1) * values[i];
+        return result;
+    }
+};
+struct add_to_place {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block&, u64* place, u64 value) const {
+        dynpar::atomic_add(place, value);
+    }
+};
+struct read_place {
+    const u64* place;
+    DYNPAR_FUNCTION u64 operator()(u64 value) const { return *place + value; }
+};
+struct call_again;
+
+struct tree_call {
+    static constexpr const char* name = "tree_call";
+    template <class Block>
+    DYNPAR_FUNCTION dynpar::result<u64> operator()(Block& block, unsigned number, u64 key, unsigned levels,
+                                                   u64* calls) const;
+};
+struct call_again {
+    u64 own;
+    unsigned levels;
+    u64* calls;
+    template <class Block>
+    DYNPAR_FUNCTION dynpar::result<u64> operator()(Block& block, u64 value) const {
+        if (value % 3 == 0) return value;
+        return block.then(combine_values_of_tree<1>{own}, block.spawn(tree_call{}, 7u, value, levels - 1, calls));
+    }
+};
+template <class Block>
+DYNPAR_FUNCTION dynpar::result<u64> tree_call::operator()(Block& block, unsigned number, u64 key, unsigned levels,
+                                                          u64* calls) const {
+    dynpar::atomic_add(calls, u64{1});
+    const tree_draw draw(key, number, levels);
+    const u64 own = draw.own;
+    switch (draw.what) {
+        case call_of_tree::one:
+            return block.then(combine_values_of_tree<1>{own}, block.spawn(*this, 0u, own, levels - 1, calls));
+        case call_of_tree::two:
+            return block.then(combine_values_of_tree<1>{own}, block.spawn(*this, 0u, own, levels - 1, calls),
+                              block.spawn(*this, 1u, own, levels - 1, calls));
+        case call_of_tree::three:
+            return block.then(combine_values_of_tree<10>{own}, block.spawn(*this, 0u, own, levels - 1, calls),
+                              block.spawn(*this, 1u, own, levels - 1, calls),
+                              block.spawn(*this, 2u, own, levels - 1, calls));
+        case call_of_tree::range_in_order:
+            return block.then(append_to_value{}, own, block.spawn_range(draw.range, *this, own, levels - 1, calls));
+        case call_of_tree::list:
+            return block.then(combine_list_of_tree{own}, block.spawn_range(draw.range, *this, own, levels - 1, calls));
+        case call_of_tree::again:
+            return block.then(call_again{own, levels, calls}, block.spawn(*this, 3u, own, levels - 1, calls));
+        case call_of_tree::after_children: {
+            u64* const place = block.template scratch<u64>(1);
+            if (place == nullptr) return u64{0};
+            *place = own;
+            block.launch(add_to_place{}, dynpar::shape(1, 1), place, own % 1000 + 1);
+            block.launch(add_to_place{}, dynpar::shape(2, 9), place, own % 1000 + 3);
+            return block.then(read_place{place}, block.spawn(*this, 5u, own, levels - 1, calls));
+        }
+        case call_of_tree::value: break;
+    }
+    return own;
+}
+
+/// The same on the CPU, with no engine.
+u64 value_of_tree(unsigned number, u64 key, unsigned levels, u64& calls) {
+    ++calls;
+    const tree_draw draw(key, number, levels);
+    const u64 own = draw.own;
+    const auto below = [&](unsigned of, u64 from) { return value_of_tree(of, from, levels - 1, calls); };
+    u64 result = own;
+    switch (draw.what) {
+        case call_of_tree::one: return own * 31 + below(0, own);
+        case call_of_tree::two:
+        case call_of_tree::three:
+            for (unsigned i = 0; i < (draw.what == call_of_tree::two ? 2 : 3); ++i)
+                result = result * 31 + below(i, own);
+            return result;
+        case call_of_tree::range_in_order:
+            for (unsigned i = 0; i < draw.range; ++i) result = result * 31 + below(i, own);
+            return result;
+        case call_of_tree::list:
+            result += draw.range;
+            for (unsigned i = 0; i < draw.range; ++i) result += (i + 1) * below(i, own);
+            return result;
+        case call_of_tree::again: {
+            const u64 value = below(3, own);
+            return value % 3 == 0 ? value : own * 31 + below(7, value);
+        }
+        case call_of_tree::after_children: return own + (own % 1000 + 1) + 18 * (own % 1000 + 3) + below(5, own);
+        case call_of_tree::value: break;
+    }
+    return result;
+}
+
+TEST_CASE("C20: random trees of calls have the value that the CPU finds") {
+#if DYNPAR_TEST_ENGINE_CDP
+    constexpr unsigned levels = 7;  // the device runtime nests 24 grids
+#else
+    constexpr unsigned levels = 9;
+#endif
+    auto engine = make_engine();
+    auto calls = filled(engine, 1, u64{0});
+    u64 expected_calls = 0;
+    unsigned trees = 0;
+    for (unsigned seed = 1; trees < many(300); ++seed) {
+        u64 of_tree = 0;
+        const u64 expected = value_of_tree(0, seed, levels, of_tree);
+        if (of_tree < 20 || of_tree > 3000) continue;  // too small to show anything, or too large
+        CAPTURE(seed);
+        ++trees;
+        expected_calls += of_tree;
+        CHECK(engine.call(tree_call{}, 0u, u64{seed}, levels, calls.data()) == expected);
+        CHECK(calls.value() == expected_calls);
+    }
+}
+
 // ---- Failures
 
 struct count_uses {
