@@ -56,7 +56,7 @@ struct device_trace {
     unsigned capacity;
     device_trace_record* records;
     unsigned long long wanted;  // grids that wanted a record
-    unsigned runs;              // that have left their records here, one after another
+    unsigned runs;              // that have begun to write records here, one after another
     unsigned streams;
     unsigned deepest_wait;  // plus one
     unsigned long long live_bytes;
@@ -115,8 +115,10 @@ inline std::vector<unsigned> places_in_chains(const std::vector<device_trace_rec
     std::vector<unsigned> places(records.size(), unknown), chain;
     for (const unsigned last : of) {
         unsigned at = last;
-        for (; at != grid_record::none && places[at] == unknown; at = records[at].continues) chain.push_back(at);
-        unsigned place = at == grid_record::none ? 0 : places[at] + 1;
+        for (; at < records.size() && places[at] == unknown && chain.size() <= records.size();
+             at = records[at].continues)
+            chain.push_back(at);
+        unsigned place = at >= records.size() || places[at] == unknown ? 0 : places[at] + 1;
         for (; !chain.empty(); chain.pop_back()) places[chain.back()] = place++;
     }
     return places;
@@ -141,8 +143,8 @@ inline std::vector<device_trace_record> in_launch_order(const std::vector<device
     result.reserve(order.size());
     for (const unsigned from : order) {
         device_trace_record record = records[from];
-        if (record.parent != grid_record::none) record.parent = place_now[record.parent];
-        if (record.continues != grid_record::none) record.continues = place_now[record.continues];
+        record.parent = record.parent < records.size() ? place_now[record.parent] : grid_record::none;
+        record.continues = record.continues < records.size() ? place_now[record.continues] : grid_record::none;
         result.push_back(record);
     }
     return result;

@@ -45,7 +45,13 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
             gang.searching = blockDim.x / warp_size;
             gang.chunk_lock = 1;  // until the chunk that it begins with is open
 #if !DYNPAR_NO_TRACE
-            if (view.trace != nullptr) begin_trace(first_kernel);
+            if (view.trace != nullptr) {
+                begin_trace(first_kernel);
+                // Before any record is written: whoever reads records and then this number knows whether they are all
+                // of one run. The other worker blocks write none before this one has shown the first grid.
+                if (blockIdx.x == 0) fetch_add_relaxed(view.trace->runs, 1u);
+                fence();
+            }
 #endif
             note_first_kernel(first_kernel);
         }
@@ -139,7 +145,7 @@ __device__ inline void finish_run() {
             result.traced = load_relaxed(trace->wanted);
             result.trace_places =
                 static_cast<unsigned long long>(gridDim.x + load_relaxed(control.trace_batches)) * trace_batch::size;
-            result.trace_run = ++trace->runs;
+            result.trace_run = load_relaxed(trace->runs);
             trace->wanted = 0;
             trace->streams = 0;
         } else {

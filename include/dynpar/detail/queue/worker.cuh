@@ -147,14 +147,18 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
     }
     __syncwarp();
     if (warp.ready != 0) move_ready_to_deque();
+    const std::uint32_t ends = warp.lane_owner_end + warp.wide_owner_end;
+    const arena_index spilled = warp.spilled_lanes + warp.spilled_wides;
+    __syncwarp();  // all have read them
     exchange_block_tasks();
     const bool did = action();
-    const std::uint32_t ends = warp.lane_owner_end + warp.wide_owner_end;
-    __syncwarp();  // all have read both
     flush_all();
-    // A continuation that the flush begins lies on a deque now, and nobody else looks there.
-    const bool begun = warp.lane_owner_end + warp.wide_owner_end != ends;
     serve_requests();
+    __syncwarp();
+    // Also where the action found nothing to do: a continuation that the flush has begun, or a donation that was taken
+    // in while this warp waited for a cell, is here now, and nobody else looks for it.
+    const bool brought = warp.ready != 0 || warp.lane_owner_end + warp.wide_owner_end != ends ||
+                         warp.spilled_lanes + warp.spilled_wides != spilled;
     __syncwarp();
     if (lane_rank() == 0) {
         warp.depth = outer_depth;
@@ -162,7 +166,7 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
         --warp.level;
     }
     __syncwarp();
-    return did || begun;
+    return did || brought;
 }
 
 /// One step while a block waits.

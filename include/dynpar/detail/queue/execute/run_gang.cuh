@@ -149,6 +149,7 @@ __device__ inline void run_candidate() {
     // the clock before the others begin the kernel, and launch.
     const bool traces = is_traced_run() && threadIdx.x == blockDim.x - warp_size;
     if (traces) warp.begun_at = device_nanoseconds();
+    __syncwarp();
     sync_block();
     if (lane_rank() == 0) {
         ++warp.level;
@@ -168,6 +169,7 @@ __device__ inline void run_candidate() {
         point_block_tasks_to_own(task.grid, gang.own);
     }
     if (traces) stamp(task.descriptor, task.info, task.first, warp.begun_at);
+    __syncwarp();
     sync_block();
 #if !DYNPAR_NO_TRACE
     if (threadIdx.x / warp_size == blockDim.x / warp_size - 2) write_if_many(gang.traced);

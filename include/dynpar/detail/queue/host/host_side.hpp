@@ -61,6 +61,7 @@ private:
     std::int64_t begun_ = 0;              // by the host's clock
     std::int64_t ended_ = 0;              // likewise; 0: it was over when somebody came to wait for it
     std::optional<dynpar::trace> trace_;  // once it is read
+    unsigned trace_run_ = 0;              // which run that is: a captured one may be replayed
 };
 
 class host_side : public std::enable_shared_from_this<host_side> {
@@ -179,12 +180,14 @@ public:
             throw std::logic_error(
                 "dynpar: the run was captured in a graph that has not been replayed, or not been waited for");
         }
+        std::optional<dynpar::trace> trace;
         if (is_traced()) {
             const auto lock = lock_launches();
             keep_trace(run);
+            trace = run.trace_;
         }
         report result = reporter_.of(run.first_, *run.result_);
-        if (run.trace_) result.trace = *run.trace_;
+        if (trace) result.trace = std::move(*trace);
         return result;
     }
 
@@ -231,6 +234,8 @@ private:
         if (!run.captured_ && (run.trace_ || !run.complete_)) return;
         if (wait_until_complete(run) != cudaSuccess) return;  // told by whoever waits for the run
         const run_result& done = *run.result_;
+        if (run.trace_ && run.trace_run_ == done.trace_run) return;
+        run.trace_run_ = done.trace_run;
         std::vector<device_trace_record> records(std::min<std::size_t>(done.trace_places, memory_.trace_capacity()));
         check(cudaMemcpy(records.data(), memory_.trace_records(), records.size() * sizeof(device_trace_record),
                          cudaMemcpyDeviceToHost),

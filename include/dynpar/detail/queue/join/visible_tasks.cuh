@@ -23,10 +23,9 @@ __device__ __noinline__ inline bool push_here(const wide_task& task) {
 
 /// Publishes most of a grid whose descriptor contains its task; the first blocks stay in `task`, since this warp will
 /// be the last to look for open grids. All of it stays if all places are taken.
-__device__ inline void publish_most_of(wide_task& task) {
+__device__ inline void publish_most_of(wide_task& task, open_grids_view& open_grids) {
     const std::uint32_t width = task.info & info::width_mask;
     const std::uint32_t kept = min(grain_of(width), task.last - 1);
-    open_grids_view open_grids;
     if (publish(task.descriptor, width, task.last - kept, open_grids)) task.last = kept;
 }
 
@@ -36,17 +35,18 @@ __device__ __noinline__ inline bool push_wide(wide_task task) {
     const std::uint32_t width = task.info & info::width_mask;
     if (task.descriptor == 0 || !is_worth_publishing(width, task.last)) return push_here(task);
     add_withheld_children();
+    open_grids_view open_grids;  // read before the lock is taken
     if (width == info::on_block) {
         bool there_was_room = true;
         with_block_lock(this_block().gang.lock, [&] {
-            if (block_tasks_on_deque() < tuning::block_deque_capacity) publish_most_of(task);
+            if (block_tasks_on_deque() < tuning::block_deque_capacity) publish_most_of(task, open_grids);
             there_was_room = push_block_task(task);
         });
         return there_was_room;
     }
     wide_task* const place = reserve<wide_task>();
     if (place == nullptr) return push_spilled(task);
-    publish_most_of(task);
+    publish_most_of(task, open_grids);
     copy_task(*place, task);
     return true;
 }
