@@ -15,6 +15,10 @@ const queue::warp_state& warp_of(const unsigned char* shared_memory, unsigned wa
     return reinterpret_cast<const queue::warp_state*>(shared_memory + sizeof(queue::block_state))[warp];
 }
 
+const queue::team_state& team_of(const unsigned char* shared_memory, unsigned team, unsigned warps) {
+    return reinterpret_cast<const queue::team_state*>(shared_memory + queue::offset_of_teams(warps))[team];
+}
+
 /// What changes when a task begins or is handed on, and not when a warp only looks for one.
 unsigned long long progress(const unsigned char* shared_memory, unsigned threads) {
     unsigned long long sum = 0xcbf29ce484222325ull;
@@ -25,7 +29,8 @@ unsigned long long progress(const unsigned char* shared_memory, unsigned threads
     add(gang.spilled);
     add(gang.chunk_left);
     add(gang.batch);
-    add(gang.own);
+    for (unsigned i = 0; i < queue::team_states(threads / queue::warp_size); ++i)
+        add(team_of(shared_memory, i, threads / queue::warp_size).own);
     for (unsigned i = 0; i < threads / queue::warp_size; ++i) {
         const queue::warp_state& warp = warp_of(shared_memory, i);
         add(warp.lane_steal_end);
@@ -36,6 +41,7 @@ unsigned long long progress(const unsigned char* shared_memory, unsigned threads
         add(warp.ready);
         add(warp.spilled_wides);
         add(warp.level);
+        add(warp.team);
         add(warp.own);
         add(warp.grids);
         add(static_cast<unsigned>(warp.batch));
@@ -55,7 +61,7 @@ const char* in_arena(const queue::engine_view& engine, queue::arena_index place,
     return text;
 }
 
-void print_block(const unsigned char* shared_memory, unsigned) {
+void print_block(const unsigned char* shared_memory, unsigned threads) {
     const queue::engine_view& engine = block_of(shared_memory).engine;
     const queue::gang_state& gang = block_of(shared_memory).gang;
     const auto* const control = engine.control;
@@ -71,10 +77,16 @@ void print_block(const unsigned char* shared_memory, unsigned) {
     }
     std::fprintf(
         stderr,
-        "\n  gang: stack %u, spilled %u, candidate %u at depth %u, ready %x, arrived %x, own %s, launched %u, lock %u,",
-        gang.owner_end - gang.steal_end, gang.spilled, gang.has_candidate, gang.depth, gang.ready, gang.arrived,
-        in_arena(engine, gang.own, text), gang.launched, gang.lock);
+        "\n  gang: stack %u, spilled %u, candidate %u of %u warps at depth %u, ready %x, lock %u,",
+        gang.owner_end - gang.steal_end, gang.spilled, gang.has_candidate, gang.warps, gang.depth, gang.ready,
+        gang.lock);
     std::fprintf(stderr, " ticket %u (%llu)\n", gang.has_request, gang.request);
+    for (unsigned i = 1; i < queue::team_states(threads / queue::warp_size); ++i) {
+        const queue::team_state& team = team_of(shared_memory, i, threads / queue::warp_size);
+        if (team.current.entry == nullptr) continue;
+        std::fprintf(stderr, "  team %u: arrived %x of %x, own %s, launched %u\n", i, team.arrived, team.warps,
+                     in_arena(engine, team.own, text), team.launched);
+    }
     std::fprintf(
         stderr, "  share: lock %u, left %d, size %u, read %u, counted %u, returns %x of %u, searching %u, over %u\n",
         gang.chunk_lock, gang.chunk_left == 0 ? 0 : queue::open_grid_word(gang.chunk_left).left(), gang.chunk_size,
@@ -86,10 +98,10 @@ void print_warp(const unsigned char* shared_memory, unsigned number) {
     const queue::warp_state& warp = warp_of(shared_memory, number);
     char own[64], awaited[64], batch[64];
     std::fprintf(stderr,
-                 "    lane tasks %u (spilled %u, ready %u), wide tasks %u (spilled %u), level %u, waits at depth %d "
+                 "    lane tasks %u (spilled %u, ready %u), wide tasks %u (spilled %u), level %u, team %u, called %u, waits at depth %d "
                  "for %s, own %s,",
                  warp.lane_owner_end - warp.lane_steal_end, warp.spilled_lanes, warp.ready,
-                 warp.wide_owner_end - warp.wide_steal_end, warp.spilled_wides, warp.level, warp.depth,
+                 warp.wide_owner_end - warp.wide_steal_end, warp.spilled_wides, warp.level, warp.team, warp.called, warp.depth,
                  in_arena(engine, warp.awaited, awaited), in_arena(engine, warp.own, own));
     std::fprintf(stderr, " deferred %d of %s, ticket %u (%llu), searches %u, free records %d, grids %llu\n", warp.batch,
                  warp.batch != 0 ? in_arena(engine, warp.batch_of, batch) : "none", warp.has_request, warp.request,

@@ -84,8 +84,13 @@ struct block {
     running_grid* grid = nullptr;
     unsigned multiprocessor = 0;
     unsigned rank = 0;
-    unsigned threads = 0, ended = 0, arrived = 0;
-    bool says = false, said = false;  // of __syncthreads_or
+    unsigned threads = 0, ended = 0;
+    struct barrier {
+        unsigned arrived = 0;
+        bool says = false, said = false;
+        std::vector<thread*> waiting;
+    };
+    barrier barriers[16];  // the first is that of __syncthreads
     std::unique_ptr<unsigned char[]> memory;
     unsigned char* shared_memory = nullptr;
     std::vector<warp> warps;
@@ -234,31 +239,31 @@ public:
         return {place.values[turn], &place.results[turn], is_last};
     }
 
-    void barrier() {
+    /// `threads`: 0: all that have not ended.
+    void barrier(unsigned number, unsigned threads) {
         block& b = *current->of_block;
-        if (++b.arrived < b.threads - b.ended) {
+        if (number >= std::size(b.barriers) || threads % lanes_of_warp != 0 || threads > b.threads)
+            fail("a barrier that there is not");
+        block::barrier& here = b.barriers[number];
+        if (++here.arrived < (threads == 0 ? b.threads - b.ended : threads)) {
+            here.waiting.push_back(current);
             block_current();
             return;
         }
-        b.arrived = 0;
-        b.said = b.says;
-        b.says = false;
-        thread* const me = current;
-        for (warp& w : b.warps) {
-            unsigned lanes = 0;
-            for (unsigned lane = 0; lane < lanes_of_warp; ++lane) {
-                if (w.lanes[lane] != nullptr && w.lanes[lane] != me && !w.lanes[lane]->ended) lanes |= 1u << lane;
-            }
-            make_ready(w, lanes & ~w.ready);
-        }
+        here.arrived = 0;
+        here.said = here.says;
+        here.says = false;
+        std::vector<thread*> waiting;
+        waiting.swap(here.waiting);
+        for (thread* const t : waiting) make_ready(*t->of_warp, 1u << t->lane);
         may_switch();
     }
 
-    bool barrier_or(bool says) {
-        block& b = *current->of_block;
-        b.says = b.says || says;
-        barrier();
-        return b.said;
+    bool barrier_or(unsigned number, unsigned threads, bool says) {
+        block::barrier& here = current->of_block->barriers[number];
+        here.says = here.says || says;
+        barrier(number, threads);
+        return here.said;
     }
 
     unsigned long long clock() const {
@@ -437,7 +442,7 @@ private:
             a_block_has_ended_ = true;
             leave_for_host();
         }
-        if (b.arrived != 0 && b.arrived == b.threads - b.ended)
+        if (b.barriers[0].arrived != 0 && b.barriers[0].arrived == b.threads - b.ended)
             fail("a thread ends and others wait for it at a barrier");
         if (runnable_.empty()) leave_for_host();
         go_on(choose());
@@ -797,7 +802,7 @@ void machine::print_failure() {
         std::fprintf(stderr,
                      "block %u of grid %llu (%s), on multiprocessor %u: %u threads, %u have ended, %u at its barrier\n",
                      b->rank, b->grid->number, known ? kernel.dli_sname : "?", b->multiprocessor, b->threads, b->ended,
-                     b->arrived);
+                     b->barriers[0].arrived);
         if (the_observer().print_block != nullptr) the_observer().print_block(b->shared_memory, b->threads);
         for (const warp& w : b->warps) {
             std::fprintf(stderr, "  warp %u%s\n", w.number, &w == starved_ ? ", which is starved" : "");
@@ -914,8 +919,12 @@ observer& the_observer() {
 
 void switch_threads() { the_machine().switch_threads(); }
 void sleep(unsigned nanoseconds) { the_machine().sleep(nanoseconds); }
-void block_barrier() { the_machine().barrier(); }
-bool block_barrier_or(bool says) { return the_machine().barrier_or(says); }
+void block_barrier() { the_machine().barrier(0, 0); }
+bool block_barrier_or(bool says) { return the_machine().barrier_or(0, 0, says); }
+void barrier_of_warps(unsigned number, unsigned threads) { the_machine().barrier(number, threads); }
+bool barrier_of_warps_or(unsigned number, unsigned threads, bool says) {
+    return the_machine().barrier_or(number, threads, says);
+}
 unsigned cycles() { return static_cast<unsigned>(the_machine().clock() * 16); }
 unsigned long long nanoseconds() {
     if (current == nullptr) the_machine().host_looks_at_clock();

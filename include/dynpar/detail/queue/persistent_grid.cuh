@@ -17,6 +17,23 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
+/// All lanes of a warp: says of each team who is in it, a lane for each.
+__device__ inline void begin_teams() {
+    const unsigned all = warps_of_worker_block();
+    for (unsigned team_warps = least_team_warps(all);; team_warps *= 2) {
+        const unsigned size = min(team_warps, all);
+        const unsigned first = lane_rank() * size;
+        if (first + size <= all) {
+            team_state& team = team_of_number(team_number(size, first, all));
+            team.warps = (all_lanes >> (warp_size - size)) << first;
+            team.first_thread = first * warp_size;
+            team.threads = size * warp_size;
+        }
+        if (size == all) break;
+    }
+    __syncwarp();
+}
+
 /// All threads of a worker block: prepares its shared memory for the run. Inlined, since it reads the persistent grid's
 /// parameters.
 __device__ inline void begin_worker_block(const engine_view& view, text first_kernel) {
@@ -41,6 +58,8 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
     if (threadIdx.x < warp_size) {
         gang_state& gang = this_block().gang;
         clear(&gang, sizeof(gang));
+        clear(&team_of_number(0), team_states(warps_of_worker_block()) * sizeof(team_state));
+        begin_teams();
         if (threadIdx.x == 0) {
             gang.searching = blockDim.x / warp_size;
             gang.chunk_lock = 1;  // until the chunk that it begins with is open
@@ -249,10 +268,7 @@ __device__ __noinline__ inline void end_worker_block() {
 #if !DYNPAR_NO_TRACE
     if (engine().trace != nullptr) {
         write_noted_children(this_warp().traced);
-        if (threadIdx.x < warp_size) {
-            write_noted_children(this_block().gang.traced);
-            end_trace();
-        }
+        if (threadIdx.x < warp_size) end_trace();
         __syncthreads();
     }
 #endif

@@ -1,6 +1,6 @@
 // Queue engine: how a warp that has nothing to run finds work. In this order:
 //
-// 1. what the worker block's other warps have agreed on: a block task that all have joined;
+// 1. what the worker block's other warps have agreed on: a block task for which its team is called;
 // 2. the worker block's chunk, and more of an open grid when the chunk is used up;
 // 3. a donation in the warp's transfer cell;
 // 4. the end of the run;
@@ -94,10 +94,11 @@ __device__ inline finding poll_until_something_comes(unsigned polls, warp_claim&
         }
         if (has_donation) return finding::donation;
         if (load_relaxed_in_block(gang.over) != not_over || load_relaxed_in_block(gang.has_candidate) != 0) break;
+        if (has_block_work()) break;
         if (leader && poll % 2 == 1) {
             unsigned place;
             open_grid_word seen;
-            if (is_block_donation(block_turn) || has_block_work() || block_task_is_open(place, seen)) break;
+            if (is_block_donation(block_turn) || block_task_is_open(place, seen)) break;
             block_turn = load_block_cell();
         }
     }
@@ -133,11 +134,12 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
         if (!has_no_tasks()) return unless_joined(finding::own_task);
         if (take_first_chunk()) return unless_joined(finding::own_task);
         const bool block_wanted = block_task_wanted(warp.depth);
-        if (block_wanted && !offered) {
-            offer_to_join();
-            offered = true;
+        if (block_wanted && !offered) offered = offer_to_join();
+        if (offered && is_called()) return finding::block_task;
+        if (offered && !block_wanted) {
+            if (!withdraw()) return finding::block_task;
+            offered = false;
         }
-        if (offered && all_have_joined()) return finding::block_task;
         const bool free_for_more = !leader || (!block_wanted && !has_block_work());
         // Now and then also when there is other work: the worker block's warps may not be able to join before it has
         // the blocks that one of them waits for.
@@ -192,7 +194,7 @@ __device__ __noinline__ inline bool find_work(unsigned polls) {
         if (stopped) count_at_stop(&stopped_workers::searching);
     }
     if (found == finding::donation) accept_donation();
-    if (found == finding::block_task) run_on_block();
+    if (found == finding::block_task) answer_call();
     if (found == finding::block_work) exchange_block_tasks();
     return found != finding::over;
 }

@@ -349,8 +349,8 @@ __device__ inline void exchange_block_tasks_now_and_then() {
     gang_state& gang = this_block().gang;
     const unsigned skip = gang.looks_to_skip;
     const bool had_several = gang.had_several;
-    const bool has_several = block_tasks_on_deque() > 1;
-    __syncwarp();
+    // Other warps may be pushing.
+    const bool has_several = __shfl_sync(all_lanes, block_tasks_on_deque() > 1, 0);
     const bool looks = skip == 0 || (has_several && !had_several);
     const bool exchanged = looks && exchange_block_tasks();
     if (lane_rank() == 0) {

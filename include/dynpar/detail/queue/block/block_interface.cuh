@@ -12,7 +12,7 @@
 // | both of these                     | <= 256 bytes | launch_carrying       | the same                              |
 // | 2 to 32 threads, not traced       | <= 32 bytes | push_child, wide_task | the warp's wide deque                 |
 // | 1 to 32 threads, traced           | <= 32 bytes | push_single_block     | the warp's wide deque                 |
-// | more threads, from a worker block | <= 32 bytes | push_single_block     | the worker block's deque              |
+// | more threads                      | <= 32 bytes | push_team_block       | the worker block's deque              |
 // | many blocks of 1 to 32 threads    | <= 32 bytes | publish_grid          | open grids; first blocks: wide deque  |
 // | anything else:                    | any         | launch_general, then  |                                       |
 // | - one block that its task holds   |             | launch_without_node   | the deque of its width                |
@@ -139,8 +139,13 @@ public:
                 return apply(launch_carrying<Kernel, Args...>(derived(), payload, s.blocks.x));
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
-            if (!bad && (is_single_thread(s) || is_single_warp(s, most_threads<Kernel>()) ||
-                         is_single_block(s, most_threads<Kernel>()))) {
+            if (direct && is_single_block(s, most_threads<Kernel>())) {
+                wide_arguments arguments;
+                memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
+                if (Derived::template push_team_block<Kernel, Args...>(arguments, s.threads.x, grid_, info_))
+                    return status::success;
+            }
+            if (!bad && (is_single_thread(s) || is_single_warp(s, most_threads<Kernel>()))) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
                 if (Derived::template push_single_block<Kernel, Args...>(arguments, s.threads.x, s.moldable, grid_,
@@ -413,12 +418,12 @@ protected:
         wide_task task =
             put_one_dimensional_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, node, depth);
         at<grid_descriptor>(place)->link = {0, piece_class};
-        const bool on_worker_block = (task_info & info::width_mask) == info::on_block;
-        arena_index& own = on_worker_block ? this_block().gang.own : this_warp().own;
+        const bool on_team = (task_info & info::width_mask) == info::on_block;
+        arena_index& own = on_team ? this_team().own : this_warp().own;
         // If this is not the grid's own node, a wait() has made it, or a thread whose task spilled.
         const arena_index counts_on = use_own_grid(own, parent);
         put_node(node, static_cast<int>(blocks), counts_on, depth, place);
-        fetch_max_relaxed(on_worker_block ? this_block().gang.own_counts : this_warp().own_counts,
+        fetch_max_relaxed(on_team ? this_team().own_counts : this_warp().own_counts,
                           counted::block_and_visible_children);
         count_children(counts_on, 1);
         const std::uint32_t first_blocks = grain_of(choice.width);

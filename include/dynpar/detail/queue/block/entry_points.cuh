@@ -49,10 +49,11 @@ struct entry_points {
         return block.outcome();
     }
 
-    /// A wide task that a warp or a worker block runs.
+    /// A wide task that a warp or a team runs.
     static __device__ std::uint32_t wide(std::uint32_t rank, bool on_warp) {
-        const wide_task& task = on_warp ? this_warp().current : this_block().gang.current;
-        wide_block block(task, rank, on_warp ? lane_rank() : threadIdx.x, kernel_name<Kernel>());
+        const wide_task& task = on_warp ? this_warp().current : this_team().current;
+        wide_block block(task, rank, on_warp ? lane_rank() : threadIdx.x - this_team().first_thread,
+                         kernel_name<Kernel>());
         note_begin(kernel_name<Kernel>(), block.depth());
         enter(block, task);
         return block.outcome().launched;

@@ -53,7 +53,7 @@ __device__ inline bool is_single_warp(const shape& s, unsigned most_threads) {
                : s.moldable && engine().moldable_threads > 1 && engine().moldable_threads <= warp_size;
 }
 
-/// Whether it is one block for a worker block, likewise.
+/// Whether it is one block for a team, likewise.
 __device__ inline bool is_single_block(const shape& s, unsigned most_threads) {
     if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
     return s.shared_bytes == 0 && !s.moldable && s.threads.x > warp_size &&
@@ -87,7 +87,6 @@ struct launch_request {
     arena_index descriptor;    // of its grid; 0 if there is none
     bool bad_pointer;          // among the arguments
     bool in_stream;
-    bool on_worker_block;  // the calling block runs on a worker block
     arena_index stream;
     unsigned most_threads;  // that the kernel can have in a block
     text kernel;            // its name
@@ -153,7 +152,7 @@ __device__ __noinline__ inline status validate_launch(launch_request& request, c
     const unsigned long long blocks = s.blocks.count();
     request.choice = choose_width(s, engine().moldable_threads);
     request.open_to_others =
-        request.in_stream || is_open_to_others(request.choice.width, blocks, request.on_worker_block);
+        request.in_stream || is_open_to_others(request.choice.width, blocks);
     const bool says_more = blocks > 1 || !request.fits() || !needs_no_descriptor(s);
     request.needs_descriptor = says_more || request.in_trace();
     request.needs_node = request.in_stream || blocks > 1 || !request.fits() || (says_more && !request.in_trace());
@@ -233,23 +232,6 @@ __device__ __noinline__ bool push_child_spilled(arena_index& own, arena_index gr
     return task.grid != 0 && push_spilled<Task>(task);
 }
 
-/// A block task launched by a block on this worker block. Counts on `own` if that exists, otherwise on `grid`: no other
-/// worker block can see it before that block returns or waits.
-__device__ __noinline__ inline bool push_child_of_worker_block(arena_index& own, arena_index grid, unsigned depth,
-                                                               wide_task task) {
-    gang_state& gang = this_block().gang;
-    bool pushed = false;
-    with_block_lock(gang.lock, [&] {
-        const arena_index there = load_relaxed(own);
-        task.grid = there != 0 ? there : grid;
-        pushed = push_on_block_deque(task);
-    });
-    if (pushed) return true;
-    // A spilled task is not redirected to a node that is made later.
-    task.grid = ensure_shared_node(own, grid, depth);
-    return task.grid != 0 && push_here(task);
-}
-
 /// A child grid of one block, which counts on `grid`, or on the node `own` of the wide block that launches it, if there
 /// is one.
 __device__ inline bool launch_without_node(const launch_request& request, const shape& s, arena_index grid,
@@ -263,7 +245,6 @@ __device__ inline bool launch_without_node(const launch_request& request, const 
     }
     const arena_index there = own != nullptr ? load_relaxed(*own) : 0;
     task.grid = there != 0 ? there : grid;
-    if (request.choice.width == info::on_block) return push_child_of_worker_block(*own, grid, request.depth - 1, task);
     if (push(task)) return true;
     return own != nullptr ? push_child_spilled(*own, grid, request.info & info::depth_mask, task) : push_spilled(task);
 }
@@ -322,7 +303,6 @@ __device__ inline launch_request make_request(const payload_of<Kernel, Args...>&
     request.descriptor = descriptor;
     request.bad_pointer = bad_pointer;
     request.in_stream = false;
-    request.on_worker_block = false;
     request.stream = 0;
     request.most_threads = most_threads<Kernel>();
     request.kernel = kernel_name<Kernel>();

@@ -1,7 +1,7 @@
-// Queue engine: the block of several threads, which a kernel gets on a warp or on a worker block.
+// Queue engine: the block of several threads, which a kernel gets on a warp or on a team.
 //
 // The threads of the block share its state: own, own_counts and refused_shared, in warp_state (with own_continued)
-// for a block on a warp and in gang_state for one on a worker block; frame.cuh and run_gang.cuh save and restore them.
+// for a block on a warp and in team_state for one on a team; frame.cuh and run_gang.cuh save and restore them.
 // Each thread owns its copy of the object, with its count of children.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// A thread's view of a block of several threads, on a warp or on a worker block.
+/// A thread's view of a block of several threads, on a warp or on a team.
 class wide_block : public block_interface<wide_block> {
 public:
     DYNPAR_FUNCTION wide_block(const wide_task& task, std::uint32_t rank, unsigned thread_rank, text kernel)
@@ -40,7 +40,7 @@ public:
         if (is_on_warp()) {
             rendezvous(at_barrier);
         } else {
-            block_rendezvous(at_barrier);
+            team_rendezvous(at_barrier);
         }
 #endif
     }
@@ -52,8 +52,8 @@ public:
             rendezvous(waiting);
             outcome = wait_on_warp(grid_, depth(), launched_, true);
         } else {
-            block_rendezvous(waiting);
-            outcome = wait_on_block(grid_, depth(), launched_, true);
+            team_rendezvous(waiting);
+            outcome = wait_on_team(grid_, depth(), launched_, true);
         }
         if (outcome == wait_outcome::refused_and_first) return fail(operation::wait, status::sync_depth_exceeded);
         if (outcome == wait_outcome::refused) return status::sync_depth_exceeded;
@@ -74,7 +74,7 @@ public:
             if (is_first_refused()) fail(operation::shared, status::shared_memory_exceeded);
             return nullptr;
         }
-        unsigned char* const memory = is_on_warp() ? this_warp().shared_memory : this_block().gang.shared_memory;
+        unsigned char* const memory = is_on_warp() ? this_warp().shared_memory : this_team().shared_memory;
         if (memory == nullptr) {
             if (is_first_refused()) fail(operation::shared, status::out_of_memory);
             return nullptr;
@@ -105,7 +105,7 @@ private:
     /// In bytes: what the calls of shared() have used up.
     __device__ unsigned shared_used() const { return min(size_.shared_bytes(), shared_calls_ % refused_call * 16); }
     __device__ bool is_on_warp() const { return (info_ & info::width_mask) == info::on_warp; }
-    __device__ arena_index& own() const { return is_on_warp() ? this_warp().own : this_block().gang.own; }
+    __device__ arena_index& own() const { return is_on_warp() ? this_warp().own : this_team().own; }
     /// The grid node that children count on. If the block is the only one of a grid with a node, that node will do,
     /// unless a wait() has made another.
     __device__ arena_index ensure_own() const {
@@ -116,7 +116,7 @@ private:
     __device__ bool is_own_shared_memory(const void* place) const {
         const unsigned used = shared_used();
         if (used == 0) return false;
-        const unsigned char* memory = is_on_warp() ? this_warp().shared_memory : this_block().gang.shared_memory;
+        const unsigned char* memory = is_on_warp() ? this_warp().shared_memory : this_team().shared_memory;
         const unsigned char* byte = static_cast<const unsigned char*>(place);
         return byte >= memory && byte < memory + used;
     }
@@ -128,7 +128,7 @@ private:
             return true;  // from here on once for each thread: rather too often than never
         shared_calls_ += refused_call;
         const unsigned mine = shared_calls_ / refused_call;
-        return fetch_max_relaxed(is_on_warp() ? this_warp().refused_shared : this_block().gang.refused_shared, mine) <
+        return fetch_max_relaxed(is_on_warp() ? this_warp().refused_shared : this_team().refused_shared, mine) <
                mine;
     }
 
@@ -140,47 +140,40 @@ private:
         ++launched_;
         return true;
     }
-    /// A grid of one block that its task describes completely, for cases that the kernels' own route excludes: a traced
-    /// run, or a block for a worker block. False if it is neither, or if anything is unusual. Makes no call on its
-    /// common path: what is live across a call is written to the stack of a single thread, where 4 bytes take a line of
-    /// the first-level cache.
+    /// A grid of one block of at most a warp that its task describes completely, for cases that the kernels' own route
+    /// excludes: a traced run. False if it is not, or if anything is unusual. Makes no call on its common path: what is
+    /// live across a call is written to the stack of a single thread, where 4 bytes take a line of the first-level
+    /// cache.
     template <class Kernel, class... Args>
     static __device__ __noinline__ bool push_single_block(wide_arguments arguments, std::uint32_t threads,
                                                           bool moldable, arena_index grid, std::uint32_t task_info) {
-        gang_state& gang = this_block().gang;
         warp_state& warp = this_warp();
         const std::uint32_t size = moldable ? min(threads, engine().moldable_threads) : threads;
-        const bool on_worker_block = (task_info & info::width_mask) == info::on_block;
-        if ((task_info & info::depth_mask) >= engine().nesting_depth || (size > warp_size && !on_worker_block))
-            return false;
+        const bool on_team = (task_info & info::width_mask) == info::on_block;
+        if ((task_info & info::depth_mask) >= engine().nesting_depth || size > warp_size) return false;
         wide_task task{};
-        task.info = ((task_info & (info::depth_mask | info::traced)) + 1) | (size == 1           ? info::on_lane
-                                                                             : size <= warp_size ? info::on_warp
-                                                                                                 : info::on_block);
+        task.info = ((task_info & (info::depth_mask | info::traced)) + 1) | (size == 1 ? info::on_lane : info::on_warp);
 #if !DYNPAR_NO_TRACE
         traced_child* noted = nullptr;
         if (is_traced(task_info)) {
             task.info |= info::bare;
             // Not an argument: kernels that are not traced would have to pass it as well.
-            const arena_index descriptor = on_worker_block ? gang.current.descriptor : warp.current.descriptor;
-            unsigned& count = on_worker_block ? gang.traced.count : warp.traced.count;
-            traced_child* const children = on_worker_block ? gang.traced.children : warp.traced.children;
-            const unsigned capacity = on_worker_block ? gang.traced.capacity : warp.traced.capacity;
+            const arena_index descriptor = on_team ? this_team().current.descriptor : warp.current.descriptor;
             const std::uint32_t child_depth = (task_info & info::depth_mask) + 1;
-            noted = note_child(count, children, capacity, kernel_name<Kernel>(), descriptor, child_depth, threads,
-                               moldable, task.descriptor);
+            noted = note_child(warp.traced.count, warp.traced.children, warp.traced.capacity, kernel_name<Kernel>(),
+                               descriptor, child_depth, threads, moldable, task.descriptor);
             if (noted == nullptr) return false;
         }
 #endif
         // No other thread looks at the place before the block returns or waits.
-        wide_task* const place = size > warp_size ? reserve_block_task() : reserve<wide_task>();
+        wide_task* const place = reserve<wide_task>();
         if (place == nullptr) {
 #if !DYNPAR_NO_TRACE
             if (noted != nullptr) forget_child(*noted);
 #endif
             return false;
         }
-        const arena_index own = load_relaxed(on_worker_block ? gang.own : warp.own);
+        const arena_index own = load_relaxed(on_team ? this_team().own : warp.own);
         task.entry = size == 1 ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
                                : &entry_points<Kernel, Args...>::wide;
         task.grid = own != 0 ? own : grid;
@@ -190,9 +183,32 @@ private:
         copy_task(*place, task);
         return true;
     }
+    /// A grid of one block for a team that its task describes completely. Others may run it at once. False if there is
+    /// no memory for the node on which it is counted, or no room on the deque.
+    template <class Kernel, class... Args>
+    static __device__ __noinline__ bool push_team_block(wide_arguments arguments, std::uint32_t threads,
+                                                        arena_index grid, std::uint32_t task_info) {
+        const bool on_team = (task_info & info::width_mask) == info::on_block;
+        arena_index& own = on_team ? this_team().own : this_warp().own;
+        const std::uint32_t depth = task_info & info::depth_mask;
+        wide_task task{};
+        task.entry = &entry_points<Kernel, Args...>::wide;
+        task.grid = is_sole_owner(task_info) ? use_own_grid(own, grid) : ensure_shared_node(own, grid, depth);
+        if (task.grid == 0) return false;
+        task.info = (depth + 1) | info::on_block;
+        task.size = block_size(threads);
+        task.last = 1;
+        task.arguments = arguments;
+        fetch_max_relaxed(on_team ? this_team().own_counts : this_warp().own_counts,
+                          counted::block_and_visible_children);
+        add_withheld_children();
+        count_children(task.grid, 1);
+        if (push_here(task)) return true;
+        count_children(task.grid, -1);  // the caller tries again, and counts it again
+        return false;
+    }
     __device__ void count_launch() { ++launched_; }
     __device__ status launch_child(launch_request& request, const shape& s) {
-        request.on_worker_block = !is_on_warp();
         if (const status why = validate_launch(request, s); why != status::success) return why;
         const arena_index mine = request.open_to_others ? counting_node() : request.needs_node ? ensure_own() : grid_;
         const status result = launch_valid(request, s, mine, &own());
@@ -203,7 +219,7 @@ private:
     __device__ arena_index counting_node() {
         const arena_index mine = ensure_own();
         if (mine == 0) return 0;
-        fetch_max_relaxed(is_on_warp() ? this_warp().own_counts : this_block().gang.own_counts,
+        fetch_max_relaxed(is_on_warp() ? this_warp().own_counts : this_team().own_counts,
                           counted::block_and_visible_children);
         count_children(mine, 1);
         return mine;

@@ -1,5 +1,4 @@
-// Queue engine: rendezvous of a block's threads: return, barrier and wait() converge at one instruction. Owns the votes
-// of a worker block (gang_state::votes, warp_state::votes_seen).
+// Queue engine: rendezvous of a block's threads: return, barrier and wait() converge at one instruction. Owns no state.
 #pragma once
 
 #include "../memory/state.cuh"
@@ -29,43 +28,22 @@ __device__ __noinline__ inline arrival rendezvous(arrival why) {
 }
 }  // namespace hot
 
-// Barriers of the worker block. Unlike those of __syncthreads, its warps may come to them from different places: from a
-// kernel, from where lanes wait that have returned from it or have no part in it, from a wait, from the search for
-// work.
+// Barriers of a team. Unlike those of __syncthreads, its warps may come to them from different places: from a kernel,
+// from where lanes wait that have returned from it or have no part in it, from a wait, from the search for work.
 
-__device__ inline void sync_block() { block_barrier(); }
+/// All warps of a team, each with its lanes together.
+__device__ inline void sync_team() { barrier_of_warps(this_warp().team, this_team().threads); }
 
-/// All warps: whether any thread says yes, to two questions. Votes are counted and never taken back, so there is
-/// nothing to clear.
-struct block_votes {
-    bool first, second;
-};
-__device__ __noinline__ inline block_votes vote_of_block(bool first, bool second) {
-    gang_state& gang = this_block().gang;
-    warp_state& warp = this_warp();
+/// All threads of a team: whether any says yes.
+__device__ __noinline__ inline bool any_of_team(bool says) {
     bring_lanes_together();
-    // Every thread adds for itself: an earlier vote of the warp, whose result only one lane uses, was compiled into
-    // that lane's branch.
-    if (first) fetch_add_relaxed(gang.votes[0], 1u);
-    if (second) fetch_add_relaxed(gang.votes[1], 1u);
-    __syncwarp();  // threads may come one by one; the block's barrier counts whole warps
-    sync_block();
-    const unsigned votes[2] = {load_relaxed(gang.votes[0]), load_relaxed(gang.votes[1])};
-    const block_votes result{votes[0] != warp.votes_seen[0], votes[1] != warp.votes_seen[1]};
-    sync_block();
-    if (lane_rank() == 0) {
-        warp.votes_seen[0] = votes[0];
-        warp.votes_seen[1] = votes[1];
-    }
-    __syncwarp();
-    return result;
+    return barrier_of_warps_or(this_warp().team, this_team().threads, says);
 }
-__device__ inline bool any_of_block(bool says) { return vote_of_block(says, false).first; }
 
-/// Of a worker block.
-__device__ __noinline__ inline arrival block_rendezvous(arrival why) {
-    const block_votes votes = vote_of_block(why != returned, why == waiting);
-    return votes.second ? waiting : votes.first ? at_barrier : returned;
+/// Of a team.
+__device__ __noinline__ inline arrival team_rendezvous(arrival why) {
+    if (!any_of_team(why != returned)) return returned;
+    return any_of_team(why == waiting) ? waiting : at_barrier;
 }
 
 }  // namespace queue

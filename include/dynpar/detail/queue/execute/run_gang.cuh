@@ -1,6 +1,16 @@
-// Queue engine: block tasks, for which all warps of a worker block come together: how they agree on one, and run it.
-// Owns the candidate of gang_state (with has_candidate, depth and ready), its current task and the frame around it;
-// divides wide tasks among the warps' deques.
+// Queue engine: block tasks, for which several warps of a worker block come together: how they agree on one, and run it.
+//
+// A worker block has one candidate at a time, and each of its warps that has nothing else to do offers to run it. As soon
+// as all warps of a team of its size have offered, one of them calls the team: it takes the candidate and their offers,
+// all of them at once. Who has offered and is called runs the block; who withdraws before is not called. A team runs more
+// blocks of its size as long as there are any, and its warps then part.
+//
+// On top of a wait only what is deeper may run. If some warp cannot join for that reason, it looks for a deeper
+// candidate, which takes the other one's place. So the deepest block task of a worker block gets its team at last: all
+// others end, or wait for something deeper still.
+//
+// Owns gang_state's candidate (with has_candidate, depth and warps) and ready, team_state but for what wait() uses, and
+// warp_state's team and called; divides wide tasks among the warps' deques.
 #pragma once
 
 #include "../join/completion.cuh"
@@ -18,39 +28,63 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-__device__ void run_on_block();  // below
+__device__ void run_on_team(unsigned team);  // below
 
-/// One lane: makes a block of a task from the worker block's deque, or from its chunk, the candidate that all warps run
-/// next. `deeper_than`: only of a grid that may run on top of what waits here.
-__device__ inline void choose_candidate_here(int deeper_than) {
+/// Bytes of the multiprocessor's shared memory for kernels, of each warp of a worker block.
+__device__ inline unsigned shared_bytes_of_warp() { return engine().shared_bytes / warps_of_worker_block() / 16 * 16; }
+
+/// How many warps run such a block: enough for its threads, and so many that their part of the multiprocessor's shared
+/// memory is enough.
+__device__ DYNPAR_NOINLINE inline unsigned team_warps_for(block_size size) {
+    const unsigned all = warps_of_worker_block();
+    const unsigned bytes = size.shared_bytes();
+    const unsigned each = bytes != 0 ? shared_bytes_of_warp() : 0;
+    unsigned warps = least_team_warps(all);
+    while (warps < all && (warps * warp_size < size.threads() || warps * each < bytes)) warps *= 2;
+    return min(warps, all);
+}
+
+/// The warps of this warp's team of that size, a bit for each; 0 if it has none.
+__device__ inline unsigned warps_of_team(unsigned team_warps) {
+    const unsigned all = warps_of_worker_block();
+    if (team_warps == all) return all_lanes >> (warp_size - all);
+    const unsigned first = warp_rank() / team_warps * team_warps;
+    return first + team_warps <= all ? (all_lanes >> (warp_size - team_warps)) << first : 0;
+}
+
+/// Under the lock: makes a task the candidate.
+__device__ inline void put_candidate(const wide_task& task) {
+    gang_state& gang = this_block().gang;
+    gang.candidate = task;
+    store_relaxed_in_block(gang.depth, task.info & info::depth_mask);
+    store_relaxed_in_block(gang.warps, team_warps_for(task.size));
+    fence_in_block();
+    store_relaxed_in_block(gang.has_candidate, 1u);
+}
+
+/// Under the lock: takes one block of a block task that is deeper than that, from the worker block's deque or its chunk.
+__device__ inline bool take_block(int deeper_than, wide_task& task) {
+    if (take_block_task(deeper_than, task)) return true;
+    if (!take_of_chunk(deeper_than, true, task)) return false;
+    const bool on_block = (task.info & info::width_mask) == info::on_block;
+    // Perhaps the chunk was replaced meanwhile.
+    if (on_block && static_cast<int>(task.info & info::depth_mask) > deeper_than) return true;
+    if (!(on_block ? push_block_task(task) : push_here(task))) stop_run(no_memory);
+    return false;
+}
+
+/// One lane: makes a block the candidate. `deeper_than`: only of a grid that may run on top of what waits here.
+__device__ __noinline__ inline void choose_candidate(int deeper_than) {
     gang_state& gang = this_block().gang;
     with_block_lock(gang.lock, [&] {
         const bool have = load_relaxed_in_block(gang.has_candidate) != 0;
         if (have && static_cast<int>(load_relaxed_in_block(gang.depth)) > deeper_than) return;
         wide_task task;
-        if (!take_block_task(deeper_than, task)) {
-            if (!take_of_chunk(deeper_than, true, task)) return;
-            const bool on_block = (task.info & info::width_mask) == info::on_block;
-            // Perhaps the chunk was replaced meanwhile.
-            if (!on_block || static_cast<int>(task.info & info::depth_mask) <= deeper_than) {
-                if (!(on_block ? push_block_task(task) : push_here(task))) stop_run(no_memory);
-                return;
-            }
-        }
+        if (!take_block(deeper_than, task)) return;
         // Some warp cannot join the old candidate, so another takes its place.
         if (have && !push_block_task(gang.candidate)) stop_run(no_memory);
-        gang.candidate = task;
-        store_relaxed_in_block(gang.depth, task.info & info::depth_mask);
-        fence_in_block();
-        store_relaxed_in_block(gang.has_candidate, 1u);
+        put_candidate(task);
     });
-}
-
-/// The same for callers that seldom need it, out of line.
-__device__ __noinline__ inline void choose_candidate(int deeper_than) { choose_candidate_here(deeper_than); }
-
-__device__ DYNPAR_NOINLINE inline unsigned all_warps() {
-    return blockDim.x == 1024 ? all_lanes : (1u << blockDim.x / warp_size) - 1;
 }
 
 /// One lane: whether there is a block task that a warp may join on top of what waits at this depth.
@@ -61,41 +95,103 @@ __device__ inline bool block_task_wanted(int depth) {
                static_cast<int>(load_relaxed_in_block(gang.depth)) > depth;
     };
     if (may_join()) return true;
-    // The leader warp chooses for all. So does a warp that waits: perhaps no other may choose what it waits for.
-    if ((threadIdx.x != 0 && depth < 0) || !has_block_work()) return false;
+    if (!has_block_work()) return false;
     choose_candidate(depth);
     return may_join();
 }
 
-__device__ inline void offer_to_join() { fetch_or_relaxed(this_block().gang.ready, 1u << threadIdx.x / warp_size); }
-__device__ inline bool all_have_joined() { return load_relaxed_in_block(this_block().gang.ready) == all_warps(); }
-
-/// One lane: takes this warp's bit back. False if all warps have set theirs: then what they agreed on must be done.
-__device__ DYNPAR_NOINLINE inline bool take_back(unsigned& bits) {
-    unsigned seen = load_relaxed_in_block(bits);
-    while (seen != all_warps()) {
-        const unsigned found = compare_exchange_relaxed(bits, seen, seen & ~(1u << threadIdx.x / warp_size));
-        if (found == seen) return true;
-        seen = found;
-    }
-    return false;
+/// One lane: offers to run the candidate, if it may run on top of what waits here. Under the lock, so that an offer that
+/// a caller sees is one that it may take, or is withdrawn, but not another.
+__device__ __noinline__ inline bool offer_to_join() {
+    gang_state& gang = this_block().gang;
+    bool offers = false;
+    with_block_lock(gang.lock, [&] {
+        offers = load_relaxed_in_block(gang.has_candidate) != 0 &&
+                 static_cast<int>(load_relaxed_in_block(gang.depth)) > this_warp().depth &&
+                 warps_of_team(load_relaxed_in_block(gang.warps)) != 0;
+        if (offers) fetch_or_relaxed(gang.ready, 1u << warp_rank());
+    });
+    return offers;
 }
-__device__ inline bool withdraw() { return take_back(this_block().gang.ready); }
+
+/// One lane that has offered: calls this warp's team for the candidate, if all of it have offered.
+__device__ __noinline__ inline void call_team() {
+    gang_state& gang = this_block().gang;
+    with_block_lock(gang.lock, [&] {
+        if (load_relaxed_in_block(gang.has_candidate) == 0) return;
+        const unsigned team_warps = load_relaxed_in_block(gang.warps);
+        const unsigned warps = warps_of_team(team_warps);
+        const unsigned all = warps_of_worker_block();
+        if (warps == 0) return;
+        // Some may have offered for a deeper one. As long as a warp's offer is there, its depth does not change.
+        unsigned ready = load_relaxed_in_block(gang.ready);
+        if ((ready & warps) != warps) return;
+        fence_in_block();
+        for (unsigned warp = 0; warp < all; ++warp) {
+            if ((warps >> warp & 1) != 0 &&
+                load_relaxed_in_block(warp_number(warp).depth) >= static_cast<int>(load_relaxed_in_block(gang.depth)))
+                return;
+        }
+        while (true) {
+            if ((ready & warps) != warps) return;  // one has withdrawn
+            const unsigned found = compare_exchange_relaxed(gang.ready, ready, ready & ~warps);
+            if (found == ready) break;
+            ready = found;
+        }
+        const unsigned team = team_number(team_warps, warp_rank(), all);
+        team_of_number(team).next = gang.candidate;
+        store_relaxed_in_block(gang.has_candidate, 0u);
+        fence_in_block();
+        for (unsigned warp = 0; warp < all; ++warp) {
+            if ((warps >> warp & 1) != 0) store_relaxed_in_block(warp_number(warp).called, team + 1);
+        }
+    });
+}
+
+/// One lane that has offered: whether its team is called.
+__device__ inline bool is_called() {
+    gang_state& gang = this_block().gang;
+    const unsigned mine = 1u << warp_rank();
+    const unsigned ready = load_relaxed_in_block(gang.ready);
+    if ((ready & mine) == 0) return true;
+    if (load_relaxed_in_block(gang.has_candidate) == 0) return false;
+    const unsigned warps = warps_of_team(load_relaxed_in_block(gang.warps));
+    if (warps == 0 || (ready & warps) != warps) return false;
+    call_team();
+    return (load_relaxed_in_block(gang.ready) & mine) == 0;
+}
+/// One lane that has offered: false if its team has been called: then this warp must run the block.
+__device__ inline bool withdraw() {
+    const unsigned mine = 1u << warp_rank();
+    return (fetch_and_relaxed(this_block().gang.ready, ~mine) & mine) != 0;
+}
+
+/// All lanes of a warp that is called: runs the block with its team.
+__device__ DYNPAR_NOINLINE inline void answer_call() {
+    unsigned called = 0;
+    if (lane_rank() == 0) {
+        unsigned& mine = this_warp().called;
+        while ((called = load_relaxed_in_block(mine)) == 0) {  // who calls has the lock
+        }
+        store_relaxed_in_block(mine, 0u);
+        fence_in_block();
+    }
+    run_on_team(__shfl_sync(all_lanes, called, 0) - 1);
+}
 
 /// All lanes together: runs a block task if the other warps come soon. A warp with nothing better to do is patient: if
 /// many came and left, they would hardly ever be there at the same time. While more and more come, one that waits stays
 /// longer still; but not for ever, since what it alone may run can come to it meanwhile. It leaves when what it waits
 /// for is complete.
 __device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0) {
-    bool joined = false;
+    bool called = false;
     // All have looked at the deques before one chooses a candidate, which may push.
     __syncwarp();
-    if (lane_rank() == 0 && block_task_wanted(this_warp().depth)) {
-        offer_to_join();
+    if (lane_rank() == 0 && block_task_wanted(this_warp().depth) && offer_to_join()) {
         int most = 0;
-        for (unsigned polls = 0, until = patience; polls < until && !joined; ++polls) {
-            joined = all_have_joined();
-            if (!joined) __nanosleep(50);
+        for (unsigned polls = 0, until = patience; polls < until && !called; ++polls) {
+            called = is_called();
+            if (!called) __nanosleep(50);
             if (this_warp().depth < 0) continue;
             if ((awaited != 0 && children_are_complete(awaited)) || run_stopped()) break;
             const int ready = __popc(load_relaxed_in_block(this_block().gang.ready));
@@ -104,90 +200,100 @@ __device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0
                 until = polls + patience;
             }
         }
-        if (!joined) joined = !withdraw();
+        if (!called) called = !withdraw();
     }
-    if (!__shfl_sync(all_lanes, joined, 0)) return false;
-    run_on_block();
+    if (!__shfl_sync(all_lanes, called, 0)) return false;
+    answer_call();
     return true;
 }
 
-/// All warps of the worker block together: runs the candidate.
-__device__ inline void run_candidate() {
-    gang_state& gang = this_block().gang;
+/// All warps of a team together, with no shared memory of the multiprocessor in use: a block's part of it.
+struct shared_part {
+    unsigned char* begin;
+    unsigned bytes;
+
+    __device__ explicit shared_part(const team_state& team) {
+        const bool all = team.threads == blockDim.x;
+        begin = kernels_shared_memory() + team.first_thread / warp_size * shared_bytes_of_warp();
+        bytes = all ? engine().shared_bytes : team.threads / warp_size * shared_bytes_of_warp();
+    }
+};
+
+/// All warps of a team together: runs the next block.
+__device__ inline void run_next_block() {
+    team_state& team = this_team();
     warp_state& warp = this_warp();
-    const wide_task& task = gang.current;
+    const wide_task& task = team.current;
+    const unsigned rank = threadIdx.x - team.first_thread;
+    const bool is_first = rank == 0;
     flush_all();
-    const bool shared_memory_in_use = any_of_block(warp.level != 0);
+    const bool shared_memory_in_use = any_of_team(warp.level != 0);
     // What ran below is kept in registers: of its task one word in each of the first threads.
     std::uint32_t outer_word = 0;
-    const arena_index outer_own = gang.own;
-    const std::uint32_t outer_base = gang.base;
-    const unsigned outer_counts = gang.own_counts;
-    const unsigned outer_refused = gang.refused_shared;
-    unsigned char* const outer_shared_memory = gang.shared_memory;
+    const arena_index outer_own = team.own;
+    const unsigned outer_counts = team.own_counts;
+    const unsigned outer_refused = team.refused_shared;
+    unsigned char* const outer_shared_memory = team.shared_memory;
     const int outer_depth = warp.depth;
-    if (threadIdx.x < task_words) outer_word = word_of(gang.current, threadIdx.x);
-    sync_block();
-    if (threadIdx.x < task_words) word_of(gang.current, threadIdx.x) = word_of(gang.candidate, threadIdx.x);
+    if (rank < task_words) outer_word = word_of(team.current, rank);
+    __syncwarp();
+    sync_team();
+    if (rank < task_words) word_of(team.current, rank) = word_of(team.next, rank);
     arena_index borrowed = 0;
-    if (threadIdx.x < warp_size) __syncwarp();
-    if (threadIdx.x == 0) {
+    __syncwarp();
+    if (is_first) {
         if (const unsigned bytes = task.size.shared_bytes(); bytes != 0) {
-            gang.shared_memory = find_shared_memory(bytes, kernels_shared_memory(),
-                                                    shared_memory_in_use ? 0 : engine().shared_bytes, borrowed);
+            const shared_part part(team);
+            team.shared_memory =
+                find_shared_memory(bytes, part.begin, shared_memory_in_use ? 0 : part.bytes, borrowed);
         }
-        gang.own = 0;
-        gang.base = load_relaxed_in_block(gang.owner_end);
-        gang.own_counts = counted::nothing;
-        gang.refused_shared = 0;
-        gang.launched = 0;
-        store_relaxed_in_block(gang.has_candidate, 0u);
-        store_relaxed_in_block(gang.ready, 0u);
+        team.own = 0;
+        team.own_counts = counted::nothing;
+        team.refused_shared = 0;
+        team.launched = 0;
     }
     const block_frame<true> frame;
     // The last warp writes what the trace needs, since it has least to do; the frame has saved its begun_at. It reads
     // the clock before the others begin the kernel, and launch.
-    const bool traces = is_traced_run() && threadIdx.x == blockDim.x - warp_size;
+    const bool traces = is_traced_run() && rank == team.threads - warp_size;
     if (traces) warp.begun_at = device_nanoseconds();
     __syncwarp();
-    sync_block();
+    sync_team();
     if (lane_rank() == 0) {
         ++warp.level;
-        if (threadIdx.x == 0 && task.first == 0) ++warp.grids;
+        if (is_first && task.first == 0) ++warp.grids;
         warp.deepest = max(warp.deepest, task.info & info::depth_mask);
     }
     unsigned launched = 0;
-    if (threadIdx.x < task.size.threads()) launched = task.entry(task.first, false);
-    for (arrival why = block_rendezvous(returned); why != returned; why = block_rendezvous(returned)) {
-        if (why == waiting) wait_on_block(task.grid, task.info & info::depth_mask, launched, false);
+    if (rank < task.size.threads()) launched = task.entry(task.first, false);
+    for (arrival why = team_rendezvous(returned); why != returned; why = team_rendezvous(returned)) {
+        if (why == waiting) wait_on_team(task.grid, task.info & info::depth_mask, launched, false);
     }
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
-    if (lane_rank() == 0 && sum != 0) fetch_add_relaxed(gang.launched, sum);
-    if (gang.own != 0 && gang.own_counts < counted::all_before_wait) {
-        point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, task.grid, gang.own);
-        point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, task.grid, gang.own);
-        point_block_tasks_to_own(task.grid, gang.own);
+    if (lane_rank() == 0 && sum != 0) fetch_add_relaxed(team.launched, sum);
+    if (team.own != 0 && team.own_counts < counted::all_before_wait) {
+        point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, task.grid, team.own);
+        point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, task.grid, team.own);
     }
     if (traces) stamp(task.descriptor, task.info, task.first, warp.begun_at);
     __syncwarp();
-    sync_block();
+    sync_team();
 #if !DYNPAR_NO_TRACE
-    if (threadIdx.x / warp_size == blockDim.x / warp_size - 2) write_if_many(gang.traced);
+    write_if_many(warp.traced);
 #endif
-    if (threadIdx.x == 0) {
+    if (is_first) {
         return_shared_memory(task.size.shared_bytes(), borrowed);
         const count_change mine =
-            settle_wide(task.grid, task.info, gang.own, gang.own_counts, static_cast<int>(gang.launched));
+            settle_wide(task.grid, task.info, team.own, team.own_counts, static_cast<int>(team.launched));
         if (mine.grid != 0) add_to_counter_as_wide(mine.grid, mine.change);
-        gang.own = outer_own;
-        gang.base = within(outer_base, load_relaxed_in_block(gang.steal_end), load_relaxed_in_block(gang.owner_end));
-        gang.own_counts = outer_counts;
-        gang.refused_shared = outer_refused;
-        gang.shared_memory = outer_shared_memory;
-        gang.launched = 0;
+        team.own = outer_own;
+        team.own_counts = outer_counts;
+        team.refused_shared = outer_refused;
+        team.shared_memory = outer_shared_memory;
+        team.launched = 0;
     }
-    if (threadIdx.x < warp_size) __syncwarp();
-    if (threadIdx.x < task_words) word_of(gang.current, threadIdx.x) = outer_word;
+    __syncwarp();
+    if (rank < task_words) word_of(team.current, rank) = outer_word;
     if (lane_rank() == 0) {
         --warp.level;
         warp.depth = outer_depth;
@@ -196,20 +302,21 @@ __device__ inline void run_candidate() {
     exchange_block_tasks_now_and_then();
 }
 
-/// All warps of the worker block, none of which waits for anything: divides what one of them has on its deque of wide
-/// tasks among all, as far as the others have room. Mostly that is the first warp: of a block's threads, one launches.
+/// All warps of a team, none of which waits for anything: divides what one of them has on its deque of wide tasks among
+/// all, as far as the others have room. Mostly that is the first warp: of a block's threads, one launches.
 __device__ DYNPAR_NOINLINE inline void even_out() {
-    const warp_state* const warps = &this_warp() - threadIdx.x / warp_size;
-    const unsigned count = blockDim.x / warp_size;
-    const unsigned rank = threadIdx.x / warp_size;
+    const team_state& team = this_team();
+    const unsigned first = team.first_thread / warp_size;
+    const unsigned count = team.threads / warp_size;
+    const unsigned rank = warp_rank() - first;
     warp_state& mine = this_warp();
     std::uint32_t steal_end = 0, tasks = 0;  // of the warp with this lane's number
     if (lane_rank() < count) {
-        steal_end = warps[lane_rank()].wide_steal_end;
-        tasks = warps[lane_rank()].wide_owner_end - steal_end;
+        steal_end = warp_number(first + lane_rank()).wide_steal_end;
+        tasks = warp_number(first + lane_rank()).wide_owner_end - steal_end;
     }
     const unsigned with_several = __ballot_sync(all_lanes, tasks > 1);
-    sync_block();  // all have read the counters: from here on each changes its own
+    sync_team();  // all have read the counters: from here on each changes its own
     if (with_several == 0) return;
     const unsigned from = static_cast<unsigned>(__ffs(static_cast<int>(with_several))) - 1;
     const std::uint32_t room =
@@ -231,39 +338,76 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
         __syncwarp();
         if (lane_rank() == 0) mine.wide_owner_end = owner_end;
     }
-    sync_block();
+    __syncwarp();
+    sync_team();
     if (rank == from && lane_rank() == 0) mine.wide_steal_end = steal_end + donated;
     __syncwarp();
 }
 
-/// All warps of the worker block, each having found all others ready: runs the candidate and then more, from the open
+/// One thread of a team that waits for nothing: takes a block for it. If the next is for a team of another size, that
+/// becomes the candidate, and this team parts. `fetches`: also from the open grids.
+__device__ __noinline__ inline bool take_next_block(team_state& team) {
+    gang_state& gang = this_block().gang;
+    const unsigned team_warps = team.threads / warp_size;
+    bool taken = false;
+    const auto take = [&] {
+        with_block_lock(gang.lock, [&] {
+            if (load_relaxed_in_block(gang.has_candidate) != 0) {
+                taken = load_relaxed_in_block(gang.warps) == team_warps;
+                if (!taken) return;
+                team.next = gang.candidate;
+                store_relaxed_in_block(gang.has_candidate, 0u);
+                return;
+            }
+            wide_task task;
+            if (!take_block(-1, task)) return;
+            taken = team_warps_for(task.size) == team_warps;
+            if (taken) {
+                team.next = task;
+            } else {
+                put_candidate(task);
+            }
+        });
+        return taken || load_relaxed_in_block(gang.has_candidate) != 0;
+    };
+    if (!take() && fetch_chunk_for_block()) take();
+    return taken;
+}
+
+/// All warps of a team, each having been called: runs the block for which they were called and then more, from the open
 /// grids when none is left here. Coming together costs more than most tasks; but what the tasks launch for single warps
 /// must not pile up.
-__device__ DYNPAR_NOINLINE inline void run_on_block() {
-    const warp_state& warp = this_warp();
+__device__ DYNPAR_NOINLINE inline void run_on_team(unsigned number) {
+    warp_state& warp = this_warp();
+    const unsigned outer = warp.team;
+    __syncwarp();
+    if (lane_rank() == 0) warp.team = number;
+    __syncwarp();
+    team_state& team = this_team();
+    const bool is_first = threadIdx.x == team.first_thread;
     unsigned stop_seen_at = cycles_now();
     for (unsigned in_a_row = 1;; ++in_a_row) {
-        run_candidate();
+        run_next_block();
         const std::uint32_t piled_up =
             warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end + warp.ready;
         const bool waits = warp.depth >= 0;
         bool leaves = in_a_row == tuning::block_tasks_in_a_row || waits || piled_up > tuning::tasks_piled_up;
-        if (threadIdx.x == 0 && cycles_now() - stop_seen_at > tuning::stop_after_cycles) {
+        __syncwarp();
+        // This is also a barrier: children run only after they are counted.
+        leaves = any_of_team(leaves);
+        if (is_first && cycles_now() - stop_seen_at > tuning::stop_after_cycles) {
             stop_seen_at = cycles_now();
             leaves = leaves || is_to_stop();
         }
-        if (threadIdx.x == 0 && !leaves) {
-            choose_candidate_here(-1);
-            if (load_relaxed_in_block(this_block().gang.has_candidate) == 0 && fetch_chunk_for_block())
-                choose_candidate(-1);
-            leaves = load_relaxed_in_block(this_block().gang.has_candidate) == 0;
-        }
-        // This is also a barrier: children run only after they are counted.
-        const block_votes votes = vote_of_block(leaves, waits);
-        if (!votes.first) continue;
-        if (!votes.second) even_out();
-        return;
+        if (is_first && !leaves) leaves = !take_next_block(team);
+        __syncwarp();
+        if (!any_of_team(leaves)) continue;
+        if (!any_of_team(waits)) even_out();
+        break;
     }
+    __syncwarp();
+    if (lane_rank() == 0) warp.team = outer;
+    __syncwarp();
 }
 
 }  // namespace queue

@@ -1,5 +1,5 @@
-// Queue engine: wait() of a lane, of a warp and of a worker block: whether there is stack for it, and until when it
-// lasts. Owns gang_state's arrived and first_waiter, and warp_state::deepest_wait; adds the children of a waiting block
+// Queue engine: wait() of a lane, of a warp and of a team: whether there is stack for it, and until when it
+// lasts. Owns team_state's arrived and first_waiter, and warp_state::deepest_wait; adds the children of a waiting block
 // to its node's counter.
 #pragma once
 
@@ -25,8 +25,6 @@ __device__ inline bool may_wait(unsigned depth) {
 // run_gang.cuh.
 __device__ bool nested_step(int depth, arena_index awaited);
 __device__ bool is_wanted_in_wait(int depth);
-__device__ unsigned all_warps();
-__device__ bool take_back(unsigned& bits);
 
 /// All lanes of a round in which some wait, including those that have returned (`own` is 0). True for a lane whose
 /// children are complete. What runs on top of the round is deeper than all blocks that wait in it, since it keeps all
@@ -112,52 +110,69 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     return wait_outcome::done;
 }
 
-/// All threads of a worker block whose block waits. As wait_on_warp.
-__device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std::uint32_t depth, unsigned& launched,
-                                                          bool waits) {
+/// One lane: takes this warp's bit back. False if all warps of the team have set theirs: then what they agreed on must be
+/// done.
+__device__ inline bool take_back(unsigned& bits, unsigned team_warps) {
+    unsigned seen = load_relaxed_in_block(bits);
+    while (seen != team_warps) {
+        const unsigned found = compare_exchange_relaxed(bits, seen, seen & ~(1u << warp_rank()));
+        if (found == seen) return true;
+        seen = found;
+    }
+    return false;
+}
+
+/// All threads of a team whose block waits. As wait_on_warp.
+__device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::uint32_t depth, unsigned& launched,
+                                                         bool waits) {
     __syncwarp();
-    gang_state& gang = this_block().gang;
+    team_state& team = this_team();
     warp_state& warp = this_warp();
-    if (any_of_block(!may_wait(depth))) {
-        if (threadIdx.x == 0) gang.first_waiter = ~0u;
-        sync_block();
-        if (waits) fetch_min_relaxed(gang.first_waiter, threadIdx.x);
+    const bool is_first = threadIdx.x == team.first_thread;
+    if (any_of_team(!may_wait(depth))) {
+        if (is_first) team.first_waiter = ~0u;
         __syncwarp();
-        sync_block();
-        return load_relaxed_in_block(gang.first_waiter) == threadIdx.x ? wait_outcome::refused_and_first
+        sync_team();
+        if (waits) fetch_min_relaxed(team.first_waiter, threadIdx.x);
+        __syncwarp();
+        sync_team();
+        return load_relaxed_in_block(team.first_waiter) == threadIdx.x ? wait_outcome::refused_and_first
                                                                        : wait_outcome::refused;
     }
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     launched = 0;
-    if (lane_rank() == 0 && sum != 0) fetch_add_relaxed(gang.launched, sum);
-    sync_block();
-    if (threadIdx.x == 0 && gang.own == 0 && gang.launched != 0) {
-        ensure_shared_node(gang.own, grid, depth);
-        if (gang.own == 0) stop_run(no_memory);
+    if (lane_rank() == 0 && sum != 0) fetch_add_relaxed(team.launched, sum);
+    __syncwarp();
+    sync_team();
+    if (is_first && team.own == 0 && team.launched != 0) {
+        ensure_shared_node(team.own, grid, depth);
+        if (team.own == 0) stop_run(no_memory);
     }
-    sync_block();
-    const arena_index own = gang.own;
+    __syncwarp();
+    sync_team();
+    const arena_index own = team.own;
     if (own != 0) {
-        if (gang.own_counts < counted::all_before_wait) {
+        if (team.own_counts < counted::all_before_wait) {
             point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
             point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
-            point_block_tasks_to_own(grid, own);
         }
         fence();
-        sync_block();
-        if (threadIdx.x == 0) {
-            gang.own_counts = counted::all_before_wait;
-            if (gang.launched != 0) count_children(own, static_cast<int>(gang.launched));
-            gang.launched = 0;
+        __syncwarp();
+        sync_team();
+        if (is_first) {
+            team.own_counts = counted::all_before_wait;
+            if (team.launched != 0) count_children(own, static_cast<int>(team.launched));
+            team.launched = 0;
         }
-        sync_block();
+        __syncwarp();
         // A warp that sees the children complete must not go to the barrier yet: what another warp runs on top of its
         // wait may need this one, for a block task or for a task on its deque. So all leave together, when none has
         // anything left to do.
-        const unsigned others_arrived = gang.arrived;
-        sync_block();
-        if (threadIdx.x == 0) store_relaxed_in_block(gang.arrived, 0u);
-        sync_block();
+        const unsigned others_arrived = team.arrived;
+        sync_team();
+        if (is_first) store_relaxed_in_block(team.arrived, 0u);
+        __syncwarp();
+        sync_team();
         bool complete = false;
         bool stopped = false;
         bool did = true;
@@ -167,13 +182,13 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
                 bool all_arrived = false;
                 if (lane_rank() == 0) {
                     stopped = stopped || run_stopped();
-                    fetch_or_relaxed(gang.arrived, 1u << threadIdx.x / warp_size);
+                    fetch_or_relaxed(team.arrived, 1u << warp_rank());
                     while (true) {
-                        all_arrived = load_relaxed_in_block(gang.arrived) == all_warps();
+                        all_arrived = load_relaxed_in_block(team.arrived) == team.warps;
                         if (all_arrived) break;
                         // When the run is to stop, nothing new begins: there may always be more.
                         if (!stopped && (did || is_wanted_in_wait(static_cast<int>(depth)))) {
-                            all_arrived = !take_back(gang.arrived);
+                            all_arrived = !take_back(team.arrived, team.warps);
                             break;
                         }
                         __nanosleep(50);
@@ -184,12 +199,13 @@ __device__ __noinline__ inline wait_outcome wait_on_block(arena_index grid, std:
             did = nested_step(static_cast<int>(depth), complete ? 0 : own);
             if (!did && !complete) __nanosleep(100);
         }
-        sync_block();
-        if (threadIdx.x == 0) store_relaxed_in_block(gang.arrived, others_arrived);
-        if (threadIdx.x == 0 && stopped) count_at_stop(&stopped_workers::waits);
+        sync_team();
+        if (is_first) store_relaxed_in_block(team.arrived, others_arrived);
+        if (is_first && stopped) count_at_stop(&stopped_workers::waits);
         fence();
+        __syncwarp();
     }
-    sync_block();
+    sync_team();
     return wait_outcome::done;
 }
 

@@ -58,16 +58,6 @@ __device__ inline void point_to_own(std::uint32_t base, std::uint32_t owner_end,
     }
 }
 
-/// The same for block tasks that a block on this worker block has launched. All threads together.
-__device__ inline void point_block_tasks_to_own(arena_index grid, arena_index own) {
-    const gang_state& gang = this_block().gang;
-    for (std::uint32_t place = gang.base + threadIdx.x; static_cast<std::int32_t>(gang.owner_end - place) > 0;
-         place += blockDim.x) {
-        wide_task& task = block_task_slot(place);
-        if (task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
-    }
-}
-
 /// All lanes together: the same for the children of all lanes. `target`: of this lane's children; 0: they stay.
 template <class Task>
 __device__ inline void point_to_targets(std::uint32_t base, std::uint32_t owner_end, arena_index grid,

@@ -102,8 +102,26 @@ __device__ inline T load_fresh(const T* place) {
     return __ldcg(place);
 }
 
-/// A barrier of the worker block, to which its warps may come from different places in the code.
-__device__ inline void block_barrier() { asm volatile("barrier.cta.sync 0;" : : : "memory"); }
+/// A barrier of some warps of a worker block, to which they may come from different places in the code. `number`: less
+/// than 16; `threads`: of those warps.
+__device__ inline void barrier_of_warps(unsigned number, unsigned threads) {
+    asm volatile("barrier.cta.sync %0, %1;" : : "r"(number), "r"(threads) : "memory");
+}
+/// The same: whether any thread says yes.
+__device__ inline bool barrier_of_warps_or(unsigned number, unsigned threads, bool says) {
+    unsigned any;
+    asm volatile(
+        "{\n"
+        ".reg .pred says, any;\n"
+        "setp.ne.u32 says, %3, 0;\n"
+        "barrier.cta.red.or.pred any, %1, %2, says;\n"
+        "selp.u32 %0, 1, 0, any;\n"
+        "}"
+        : "=r"(any)
+        : "r"(number), "r"(threads), "r"(says ? 1u : 0u)
+        : "memory");
+    return any != 0;
+}
 
 /// A value whose origin the compiler must not know.
 __device__ inline unsigned opaque(unsigned value) {
@@ -176,7 +194,12 @@ __device__ inline T load_fresh(const T* place) {
     model_checked::reads(place, sizeof(T));
     return *place;
 }
-__device__ inline void block_barrier() { simulated_gpu::block_barrier(); }
+__device__ inline void barrier_of_warps(unsigned number, unsigned threads) {
+    simulated_gpu::barrier_of_warps(number, threads);
+}
+__device__ inline bool barrier_of_warps_or(unsigned number, unsigned threads, bool says) {
+    return simulated_gpu::barrier_of_warps_or(number, threads, says);
+}
 __device__ inline unsigned opaque(unsigned value) { return value; }
 __device__ inline const void* opaque(const void* address) { return address; }
 __device__ inline unsigned stack_place() { return 0; }
@@ -246,7 +269,12 @@ __device__ inline T load_fresh(const T* place) {
     simulated_gpu::may_switch();
     return *place;
 }
-__device__ inline void block_barrier() { simulated_gpu::block_barrier(); }
+__device__ inline void barrier_of_warps(unsigned number, unsigned threads) {
+    simulated_gpu::barrier_of_warps(number, threads);
+}
+__device__ inline bool barrier_of_warps_or(unsigned number, unsigned threads, bool says) {
+    return simulated_gpu::barrier_of_warps_or(number, threads, says);
+}
 __device__ inline unsigned opaque(unsigned value) { return value; }
 __device__ inline const void* opaque(const void* address) { return address; }
 __device__ __noinline__ inline unsigned stack_place() {

@@ -250,8 +250,6 @@ struct warp_state {
     int free_pieces;       // likewise, of 256 bytes
     unsigned uses_pieces;  // its cache has been found empty, or nearly full
 
-    unsigned votes_seen[2];
-
     // The warp batch: the change of one node's counter that this warp withholds. See join_counter.cuh.
     arena_index batch_of;
     int batch;
@@ -260,6 +258,9 @@ struct warp_state {
     arena_index kept;      // the descriptor of that grid; 0: none
     arena_index spent;     // a piece of 256 bytes, to be given back when there is time
     unsigned searches;     // it has nothing to run, and is counted in gang_state::searching
+
+    unsigned team;    // that it runs a block with: the number of a team_state
+    unsigned called;  // a team_state's number plus one: its team begins a block; 0: it has not been called
 
     unsigned long long request;
     unsigned has_request;
@@ -280,29 +281,42 @@ struct noted_kernels {
     }
 };
 
-/// What the warps of a worker block need to run a task together.
-struct gang_state {
-    unsigned lock;  // of the deque, the candidate and the block's continuations
-    // Of the deque of block tasks, a ring of a fixed capacity in device memory.
-    std::uint32_t steal_end, owner_end;
-    // What the block that runs has launched before its first wait() lies from here to the owner end.
-    std::uint32_t base;
-    arena_index spilled;  // segments of tasks that did not fit
-    unsigned has_candidate;
-    unsigned depth;     // of the candidate
-    unsigned ready;     // a bit for each warp that is ready to begin it
-    unsigned arrived;   // a bit for each warp that is ready to end a wait
-    unsigned votes[2];  // ever cast: see vote_of_block
-    arena_index own;
+/// Warps that run blocks together: of each power of two of a worker block's warps those that begin at a multiple of it,
+/// and all of them. So a warp is in one team of each size, and of two teams that have a warp in common one contains the
+/// other. A block of one may wait, and on top of it a block of the other run: so each team has a state of its own, and
+/// saves only that when it begins a block.
+struct team_state {
+    wide_task current;  // the block that its warps run together
+    wide_task next;     // what they run next
+    arena_index own;    // the block's own node, once it needs one
     unsigned own_counts;      // see counted
     unsigned refused_shared;  // as in warp_state
     unsigned launched;
-    unsigned first_waiter;  // of the threads whose wait() is refused
-    unsigned has_request;
     unsigned char* shared_memory;
+    unsigned first_waiter;  // of the threads whose wait() is refused
+    unsigned arrived;       // a bit for each warp that is ready to end a wait
+    // Which warps they are. Never changes during a run.
+    unsigned warps;  // a bit for each
+    unsigned first_thread;
+    unsigned threads;
+    unsigned reserved;
+};
+
+/// What the warps of a worker block need to find out which of them run a block together.
+struct gang_state {
+    unsigned lock;  // of the deque, the candidate, and offers to join
+    // Of the deque of block tasks, a ring of a fixed capacity in device memory.
+    std::uint32_t steal_end, owner_end;
+    arena_index spilled;  // segments of tasks that did not fit
+    // The candidate: the block that the first team of warps will run that has nothing else to do.
+    unsigned has_candidate;
+    unsigned depth;  // of the candidate
+    unsigned warps;  // that it takes
+    unsigned ready;  // a bit for each warp that has offered to run it
+    unsigned has_request;
+    unsigned reserved;
     unsigned long long request;
     wide_task candidate;
-    wide_task current;       // what the warps run together
     unsigned looks_to_skip;  // by the leader warp: see exchange_block_tasks_now_and_then
     bool had_several;        // tasks on the deque, when the leader warp last looked
 
@@ -326,7 +340,6 @@ struct gang_state {
     // The last names that this worker block has written to the trace: the lower halves of their addresses.
     unsigned named[names_kept];
     unsigned next_named;         // to be replaced
-    traced_children<32> traced;  // of blocks on this worker block
     noted_kernels noted;
 
     // What one idle warp has read for all: thousands of warps that poll one place of device memory wait for each other.
@@ -335,15 +348,41 @@ struct gang_state {
     std::uint32_t open_grids[open_grid_places];  // lower halves
 };
 
-/// The beginning of a worker block's shared memory. The warps' states follow, then what `block.shared` gives to
-/// kernels.
+/// The beginning of a worker block's shared memory. The states of its warps follow, then those of its teams, then what
+/// `block.shared` gives to kernels.
 struct block_state {
     engine_view engine;
     gang_state gang;
 };
 
+/// A power of two, at least as many.
+DYNPAR_FUNCTION constexpr unsigned rounded_up_warps(unsigned warps) {
+    unsigned rounded = 1;
+    while (rounded < warps) rounded *= 2;
+    return rounded;
+}
+/// CUDA gives a block 16 barriers, and each team has its own: so there are at most 15 teams, which the smallest are as
+/// large as they must be for.
+inline constexpr unsigned most_teams = 16;
+DYNPAR_FUNCTION constexpr unsigned least_team_warps(unsigned all_warps) {
+    return all_warps <= most_teams ? 2 : 2 * rounded_up_warps(all_warps) / most_teams;
+}
+/// The number of the team of that many of a worker block's warps to which one of them belongs: 1 is all, 2 and 3 the
+/// halves, and so on, as in a heap.
+DYNPAR_FUNCTION constexpr unsigned team_number(unsigned team_warps, unsigned warp, unsigned all_warps) {
+    return team_warps == all_warps ? 1 : rounded_up_warps(all_warps) / team_warps + warp / team_warps;
+}
+/// States of teams, 0 being none's.
+DYNPAR_FUNCTION constexpr unsigned team_states(unsigned all_warps) {
+    const unsigned rounded = rounded_up_warps(all_warps);
+    return rounded < 2 ? 2 : rounded < most_teams ? rounded : most_teams;
+}
+DYNPAR_FUNCTION constexpr unsigned offset_of_teams(unsigned all_warps) {
+    return static_cast<unsigned>(sizeof(block_state) + all_warps * sizeof(warp_state));
+}
 DYNPAR_FUNCTION constexpr unsigned state_bytes(unsigned block_threads) {
-    return static_cast<unsigned>((sizeof(block_state) + block_threads / warp_size * sizeof(warp_state) + 15) / 16 * 16);
+    const unsigned warps = block_threads / warp_size;
+    return static_cast<unsigned>((offset_of_teams(warps) + team_states(warps) * sizeof(team_state) + 15) / 16 * 16);
 }
 
 #if defined(__CUDACC__)
@@ -390,6 +429,16 @@ __device__ inline const engine_view& engine() { return this_block().engine; }
 __device__ inline warp_state& this_warp() {
     return reinterpret_cast<warp_state*>(worker_memory + sizeof(block_state))[threadIdx.x / warp_size];
 }
+__device__ inline unsigned warp_rank() { return threadIdx.x / warp_size; }
+__device__ inline unsigned warps_of_worker_block() { return blockDim.x / warp_size; }
+__device__ inline warp_state& warp_number(unsigned warp) {
+    return reinterpret_cast<warp_state*>(worker_memory + sizeof(block_state))[warp];
+}
+__device__ inline team_state& team_of_number(unsigned team) {
+    return reinterpret_cast<team_state*>(worker_memory + offset_of_teams(warps_of_worker_block()))[team];
+}
+/// For a thread of a block that a team runs.
+__device__ inline team_state& this_team() { return team_of_number(this_warp().team); }
 __device__ inline bool is_last_warp() { return threadIdx.x / warp_size == blockDim.x / warp_size - 1; }
 __device__ inline unsigned lane_rank() { return threadIdx.x % warp_size; }
 __device__ inline unsigned worker_rank() { return blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size; }

@@ -43,10 +43,9 @@ __device__ inline bool is_worth_publishing(std::uint32_t width, unsigned long lo
     return blocks >= worth_it * grain_of(width) && blocks <= open_grid_word::most_blocks;
 }
 /// Whether other warps may run blocks of a grid before the block that launches it has returned: then the grid must be
-/// counted at once. What a block on a worker block launches for worker blocks stays there until it returns or waits:
-/// all warps are busy with it.
-__device__ inline bool is_open_to_others(std::uint32_t width, unsigned long long blocks, bool from_worker_block) {
-    return (width == info::on_block && !from_worker_block) || is_worth_publishing(width, blocks);
+/// counted at once.
+__device__ inline bool is_open_to_others(std::uint32_t width, unsigned long long blocks) {
+    return width == info::on_block || is_worth_publishing(width, blocks);
 }
 
 /// The open grids, as far as is known.

@@ -303,21 +303,6 @@ __device__ inline bool push_on_block_deque(const wide_task& task) {
     return true;
 }
 
-/// For a block that all warps of the worker block run: a slot for a task that is not read before that block returns or
-/// waits. Null if the deque is full.
-__device__ inline wide_task* reserve_block_task() {
-    gang_state& gang = this_block().gang;
-    wide_task* place = nullptr;
-    with_block_lock(gang.lock, [&] {
-        const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
-        if (owner_end - load_relaxed_in_block(gang.steal_end) < tuning::block_deque_capacity) {
-            place = &block_task_slot(owner_end);
-            store_relaxed_in_block(gang.owner_end, owner_end + 1);
-        }
-    });
-    return place;
-}
-
 /// Under the lock: on the deque, or spilled. False if there is no memory.
 __device__ inline bool push_block_task(const wide_task& task) {
     gang_state& gang = this_block().gang;
