@@ -7,14 +7,14 @@
 // 5. the warp's own deques: a continuation may have begun on them;
 // 6. a chunk of the first grid that no worker block has come for;
 // 7. a block task, of the worker block's deque or chunk: the warp offers to join, and waits for the others;
-// 8. for the leader warp: open grids for worker blocks, donations of block tasks, and steal requests of other worker
-//    blocks.
+// 8. for one idle warp of each worker block, its scout: open grids for teams, donations of block tasks, and steal
+//    requests of other worker blocks.
 //
-// A warp that finds none of these posts a steal request, and the leader warp another for its worker block; then it
-// polls again. Idle warps are many, so each word in device memory is polled by one warp for its worker block, or not
+// A warp that finds none of these posts a steal request, and the scout another for its worker block; then it polls
+// again. Idle warps are many, so each word in device memory is polled by one warp for its worker block, or not
 // often.
 //
-// Owns gang_state::read_at, and with block_chunk.cuh gang_state::open_grids, the worker block's copy of what is open.
+// Owns gang_state::scout and read_at, and with block_chunk.cuh gang_state::open_grids, the worker block's copy of what is open.
 #pragma once
 
 #include "deadline.cuh"
@@ -77,9 +77,8 @@ enum class finding : int { nothing, over, donation, block_task, own_task, of_chu
 /// One lane of an idle warp: sleeps until something comes. Returns a donation, or blocks of the chunk, which it claims
 /// at once; `nothing` for everything else. Idle warps spend most of their time here. The loop is short: if it were
 /// longer, it would drive the code that they run next out of the instruction cache.
-__device__ inline finding poll_until_something_comes(unsigned polls, warp_claim& claim) {
+__device__ inline finding poll_until_something_comes(unsigned polls, bool scouts, warp_claim& claim) {
     gang_state& gang = this_block().gang;
-    const bool leader = threadIdx.x == 0;
     std::uint32_t turn = 0;  // as of the poll before: nothing here waits for device memory
     std::uint32_t block_turn = 0;
     for (unsigned poll = 0; poll < polls; ++poll) {
@@ -95,7 +94,7 @@ __device__ inline finding poll_until_something_comes(unsigned polls, warp_claim&
         if (has_donation) return finding::donation;
         if (load_relaxed_in_block(gang.over) != not_over || load_relaxed_in_block(gang.has_candidate) != 0) break;
         if (has_block_work()) break;
-        if (leader && poll % 2 == 1) {
+        if (scouts && poll % 2 == 1) {
             unsigned place;
             open_grid_word seen;
             if (is_block_donation(block_turn) || block_task_is_open(place, seen)) break;
@@ -105,17 +104,31 @@ __device__ inline finding poll_until_something_comes(unsigned polls, warp_claim&
     return finding::nothing;
 }
 
+/// One lane of an idle warp: whether it looks for block tasks elsewhere, for its worker block. One warp does; if there is
+/// none, this one.
+__device__ inline bool becomes_scout() {
+    unsigned& scout = this_block().gang.scout;
+    const unsigned mine = warp_rank() + 1;
+    const unsigned seen = load_relaxed_in_block(scout);
+    return seen == mine || (seen == 0 && compare_exchange_relaxed(scout, 0u, mine) == 0);
+}
+/// One lane of a warp that is idle no more.
+__device__ inline void stop_scouting() {
+    unsigned& scout = this_block().gang.scout;
+    if (load_relaxed_in_block(scout) == warp_rank() + 1) store_relaxed_in_block(scout, 0u);
+}
+
 /// One lane of a warp that has nothing to run: looks for work until there is some. Blocks of the chunk it claims right
 /// away, in `claim`. `polls`: how many times it polls for that before it posts a request.
 __device__ inline finding search(warp_claim& claim, unsigned polls) {
     warp_state& warp = this_warp();
     gang_state& gang = this_block().gang;
     run_control& control = *engine().control;
-    const bool leader = threadIdx.x == 0;
     bool offered = false;
     // What the other warps have agreed on in the meantime comes first: they count on this warp.
     const auto unless_joined = [&](finding found) { return offered && !withdraw() ? finding::block_task : found; };
     for (unsigned tries = 0;; ++tries) {
+        const bool scouts = becomes_scout();
         if (offered) {
             poll_shared_state();
             if (chunk_is_for_warps()) {
@@ -124,8 +137,9 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
             }
         }
         if (!offered) {
-            const bool has_requests = warp.has_request != 0 && (!leader || gang.has_request != 0);
-            const finding found = poll_until_something_comes(has_requests ? tuning::polls_with_request : polls, claim);
+            const bool has_requests = warp.has_request != 0 && (!scouts || load_relaxed_in_block(gang.has_request) != 0);
+            const finding found =
+                poll_until_something_comes(has_requests ? tuning::polls_with_request : polls, scouts, claim);
             polls = 0;
             if (found != finding::nothing) return found;
         }
@@ -140,16 +154,16 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
             if (!withdraw()) return finding::block_task;
             offered = false;
         }
-        const bool free_for_more = !leader || (!block_wanted && !has_block_work());
+        const bool free_for_more = !block_wanted && !has_block_work();
         // Now and then also when there is other work: the worker block's warps may not be able to join before it has
         // the blocks that one of them waits for.
         unsigned place;
         open_grid_word seen;
-        if (leader && (free_for_more || tries % 16 == 15) && block_task_is_open(place, seen)) fetch_chunk(place, seen);
+        if (scouts && (free_for_more || tries % 16 == 15) && block_task_is_open(place, seen)) fetch_chunk(place, seen);
         post_warp_request();
-        if (leader && free_for_more) post_block_request();
+        if (scouts && free_for_more) post_block_request();
         if (donation_is_there()) return unless_joined(finding::donation);  // if not taken now, it stays in its cell
-        if (leader &&
+        if (scouts &&
             (block_donation_is_there() || (has_block_tasks_to_donate() && has_open_request(control.block_requests)))) {
             return unless_joined(finding::block_work);  // or on the deque
         }
@@ -184,6 +198,7 @@ __device__ __noinline__ inline bool find_work(unsigned polls) {
             begin_search();
             give_back_spent();
             found = search(claim, polls);
+            stop_scouting();
         }
         found = static_cast<finding>(__shfl_sync(all_lanes, static_cast<int>(found), 0));
         if (found != finding::of_chunk) break;

@@ -15,6 +15,9 @@ namespace queue {
 #if !defined(DYNPAR_QUEUE_WIDE_DEQUE)
 #define DYNPAR_QUEUE_WIDE_DEQUE 512
 #endif
+#if !defined(DYNPAR_QUEUE_STAGED_BLOCKS)
+#define DYNPAR_QUEUE_STAGED_BLOCKS 4
+#endif
 #if !defined(DYNPAR_QUEUE_DEQUE_RESERVE)
 #define DYNPAR_QUEUE_DEQUE_RESERVE 256
 #endif
@@ -56,7 +59,7 @@ inline constexpr std::uint32_t donated_wide_tasks_part = 8;
 inline constexpr std::uint32_t donated_block_tasks_part = 4;
 // Donations of one warp or worker block in a row.
 inline constexpr unsigned donations_at_a_time = 4;
-// Looks for donations and requests that a leader warp skips after one that found neither: a look takes as long as a
+// Looks for donations and requests that a warp skips after one that found neither: a look takes as long as a
 // short task.
 inline constexpr unsigned looks_to_skip = 3;
 // A chunk is at most so many rounds of the worker block, and at most one part in so many of what is left for each
@@ -92,6 +95,11 @@ inline constexpr unsigned wide_tasks_in_a_row = 8;
 inline constexpr unsigned block_tasks_in_a_row = 64;
 // What block tasks launch for single warps may pile up to so many tasks a warp.
 inline constexpr std::uint32_t tasks_piled_up = 32;
+
+// Block tasks that a team keeps in shared memory, for each of its warps. Half of them it gives to the worker block's
+// deque when that has fewer than so many.
+inline constexpr unsigned staged_blocks_of_warp = DYNPAR_QUEUE_STAGED_BLOCKS;
+inline constexpr std::uint32_t few_block_tasks = 2;
 
 // ---- memory
 

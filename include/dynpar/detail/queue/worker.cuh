@@ -150,7 +150,7 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
     const std::uint32_t ends = warp.lane_owner_end + warp.wide_owner_end;
     const arena_index spilled = warp.spilled_lanes + warp.spilled_wides;
     __syncwarp();  // all have read them
-    exchange_block_tasks();
+    if (threadIdx.x < warp_size) exchange_block_tasks();  // one warp is enough: a look is a trip to device memory
     const bool did = action();
     flush_all();
     serve_requests();
@@ -214,7 +214,7 @@ __device__ __noinline__ inline void work() {
         if (steps < tuning::serve_first_steps || steps % tuning::serve_every == 0 ||
             (has_wide && __any_sync(all_lanes, cycles_now() - served_at > tuning::serve_after_cycles))) {
             if (is_over()) return;
-            exchange_block_tasks();
+            if (threadIdx.x < warp_size) exchange_block_tasks();
             serve_requests();
         }
     }

@@ -31,12 +31,39 @@ __device__ inline void post_warp_request() {
     warp.request = post_request(engine().control->warp_requests);
     warp.has_request = 1;
 }
-/// The same for its worker block, by the leader warp.
+// A worker block's request, and the cell for it, are those of all its warps: one of them at a time handles them.
+
+/// One lane.
+__device__ inline bool begin_exchange() {
+    unsigned& exchanges = this_block().gang.exchanges;
+    const bool mine = load_relaxed_in_block(exchanges) == 0 && compare_exchange_relaxed(exchanges, 0u, 1u) == 0;
+    fence_in_block();
+    return mine;
+}
+__device__ inline void end_exchange() {
+    fence_in_block();
+    store_relaxed_in_block(this_block().gang.exchanges, 0u);
+}
+/// All lanes together: false if another warp of the worker block exchanges block tasks, or if there is nothing to do.
+template <class Action>
+__device__ inline bool as_exchanger(Action action) {
+    if (!__shfl_sync(all_lanes, lane_rank() == 0 && begin_exchange(), 0)) return false;
+    const bool did = action();
+    __syncwarp();
+    if (lane_rank() == 0) end_exchange();
+    __syncwarp();
+    return did;
+}
+
+/// The same for its worker block.
 __device__ inline void post_block_request() {
     gang_state& gang = this_block().gang;
-    if (gang.has_request != 0) return;
-    gang.request = post_request(engine().control->block_requests);
-    gang.has_request = 1;
+    if (load_relaxed_in_block(gang.has_request) != 0 || !begin_exchange()) return;
+    if (load_relaxed_in_block(gang.has_request) == 0) {
+        gang.request = post_request(engine().control->block_requests);
+        store_relaxed_in_block(gang.has_request, 1u);
+    }
+    end_exchange();
 }
 
 __device__ inline bool has_open_request(request_counters& requests) { return load_relaxed(requests.open) > 0; }
@@ -125,7 +152,7 @@ __device__ __noinline__ inline void accept_block_donation_spilling(const transfe
     }
 }
 
-/// The leader warp: accepts block tasks that have come. False if none have.
+/// All lanes of a warp that exchanges: accepts block tasks that have come. False if none have.
 __device__ DYNPAR_NOINLINE inline bool accept_block_donation() {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
@@ -160,14 +187,20 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_donation() {
 // busy with other work for very long. That warp may itself be waiting for a cell now, one that holds a donation for
 // this warp or this worker block. So a warp that waits for a cell accepts its own donations.
 
-/// All lanes together: accepts what has come for this warp, and, in the leader warp, for its worker block.
-__device__ __noinline__ inline void accept_all_donations() {
+/// All lanes together: accepts what has come for this warp, and for its worker block, unless another warp does that.
+__device__ __noinline__ inline void accept_all_donations(bool exchanges) {
     if (__shfl_sync(all_lanes, donation_is_there(), 0)) accept_donation();
-    if (threadIdx.x < warp_size) accept_block_donation();
+    if (exchanges) {
+        accept_block_donation();
+    } else {
+        as_exchanger([] { return accept_block_donation(); });
+    }
 }
 
 /// All lanes together, without a lock: false if the run ends in the meantime, since the taker may have left then.
-__device__ __noinline__ inline bool wait_until_empty(const transfer_cell& donation, unsigned long long number) {
+/// `exchanges`: this warp exchanges block tasks.
+__device__ __noinline__ inline bool wait_until_empty(const transfer_cell& donation, unsigned long long number,
+                                                     bool exchanges) {
     while (true) {
         bool empty = false, over = false;
         if (lane_rank() == 0) {
@@ -178,7 +211,7 @@ __device__ __noinline__ inline bool wait_until_empty(const transfer_cell& donati
         }
         if (__shfl_sync(all_lanes, empty, 0)) return true;
         if (__shfl_sync(all_lanes, over, 0)) return false;
-        accept_all_donations();
+        accept_all_donations(exchanges);
     }
 }
 
@@ -191,7 +224,7 @@ __device__ inline void donate_tasks(unsigned long long number, std::uint32_t ava
     const unsigned lane = lane_rank();
     const std::uint32_t count = min((available + part_of - 1) / part_of, most);
     transfer_cell& donation = engine().warp_cells[number & engine().cell_mask];
-    if (!wait_until_empty(donation, number)) return;
+    if (!wait_until_empty(donation, number, false)) return;
     if (lane < count) copy_task(reinterpret_cast<Task*>(donation.tasks)[lane], slot<Task>(deque::steal_end() + lane));
     __syncwarp();
     if (lane == 0) {
@@ -206,7 +239,7 @@ __device__ inline void donate_tasks(unsigned long long number, std::uint32_t ava
 /// Donates half of the blocks of the oldest task.
 __device__ inline void donate_half(unsigned long long number) {
     transfer_cell& donation = engine().warp_cells[number & engine().cell_mask];
-    if (!wait_until_empty(donation, number)) return;
+    if (!wait_until_empty(donation, number, false)) return;
     if (lane_rank() == 0) {
         wide_task& oldest = slot<wide_task>(this_warp().wide_steal_end);
         const std::uint32_t grain = grain_of(oldest.info & info::width_mask);
@@ -288,8 +321,8 @@ __device__ inline bool has_block_tasks_to_donate() {
     return load_relaxed_in_block(gang.has_candidate) != 0 || load_relaxed(only.last) - load_relaxed(only.first) > 1;
 }
 
-/// The leader warp, which is the first warp of a worker block: donates its oldest block tasks. False if there was
-/// nothing to donate or no open request.
+/// All lanes of a warp that exchanges: donates its worker block's oldest block tasks. False if there was nothing to
+/// donate or no open request.
 __device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
@@ -301,7 +334,7 @@ __device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
         number = __shfl_sync(all_lanes, number, 0);
         if (number == ~0ull) return donations != 0;
         transfer_cell& donation = engine().block_cells[number & engine().cell_mask];
-        if (!wait_until_empty(donation, number)) return true;
+        if (!wait_until_empty(donation, number, true)) return true;
         with_block_lock_as_warp(gang.lock, [&] {
             unspill_block_tasks();
             __syncwarp();
@@ -335,27 +368,27 @@ __device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
     return true;
 }
 
-/// The leader warp, now and then. False if there was nothing to exchange.
-__device__ inline bool exchange_block_tasks() {
-    if (threadIdx.x >= warp_size) return false;
-    const bool accepted = accept_block_donation();
-    return serve_block_requests() || accepted;
+/// All lanes of a warp, now and then. False if there was nothing to exchange, or another warp does that.
+__device__ DYNPAR_NOINLINE inline bool exchange_block_tasks() {
+    return as_exchanger([] {
+        const bool accepted = accept_block_donation();
+        return serve_block_requests() || accepted;
+    });
 }
 
-/// The same after a block task. Looking for a donation and for open requests takes as long as a short task. So a leader
-/// warp that found neither skips the next few looks, unless it has something to donate now and had not then.
+/// The same after a block task. Looking for a donation and for open requests takes as long as a short task. So a warp
+/// that found neither skips its worker block's next few looks, unless there is something to donate now and was not then.
 __device__ inline void exchange_block_tasks_now_and_then() {
-    if (threadIdx.x >= warp_size) return;
     gang_state& gang = this_block().gang;
-    const unsigned skip = gang.looks_to_skip;
-    const bool had_several = gang.had_several;
+    const unsigned skip = __shfl_sync(all_lanes, load_relaxed_in_block(gang.looks_to_skip), 0);
+    const bool had_several = __shfl_sync(all_lanes, load_relaxed_in_block(gang.had_several), 0) != 0;
     // Other warps may be pushing.
     const bool has_several = __shfl_sync(all_lanes, block_tasks_on_deque() > 1, 0);
     const bool looks = skip == 0 || (has_several && !had_several);
     const bool exchanged = looks && exchange_block_tasks();
     if (lane_rank() == 0) {
-        gang.looks_to_skip = exchanged ? 0 : looks ? tuning::looks_to_skip : skip - 1;
-        if (looks) gang.had_several = has_several;
+        store_relaxed_in_block(gang.looks_to_skip, exchanged ? 0u : looks ? tuning::looks_to_skip : skip - 1);
+        if (looks) store_relaxed_in_block(gang.had_several, has_several ? 1u : 0u);
     }
     __syncwarp();
 }

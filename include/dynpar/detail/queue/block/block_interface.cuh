@@ -12,7 +12,7 @@
 // | both of these                     | <= 256 bytes | launch_carrying       | the same                              |
 // | 2 to 32 threads, not traced       | <= 32 bytes | push_child, wide_task | the warp's wide deque                 |
 // | 1 to 32 threads, traced           | <= 32 bytes | push_single_block     | the warp's wide deque                 |
-// | more threads                      | <= 32 bytes | push_team_block       | the worker block's deque              |
+// | more threads                      | <= 32 bytes | push_team_block       | staged, or the worker block's deque   |
 // | many blocks of 1 to 32 threads    | <= 32 bytes | publish_grid          | open grids; first blocks: wide deque  |
 // | anything else:                    | any         | launch_general, then  |                                       |
 // | - one block that its task holds   |             | launch_without_node   | the deque of its width                |
@@ -142,8 +142,12 @@ public:
             if (direct && is_single_block(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (Derived::template push_team_block<Kernel, Args...>(arguments, s.threads.x, grid_, info_))
+                std::uint32_t launched = 0;
+                if (Derived::template push_team_block<Kernel, Args...>(arguments, s.threads.x, grid_, info_,
+                                                                       launched)) {
+                    derived().set_launches(derived().launches() + launched);
                     return status::success;
+                }
             }
             if (!bad && (is_single_thread(s) || is_single_warp(s, most_threads<Kernel>()))) {
                 wide_arguments arguments;

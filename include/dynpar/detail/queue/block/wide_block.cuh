@@ -8,6 +8,7 @@
 #include "block_interface.cuh"
 #include "../execute/rendezvous.cuh"
 #include "../execute/wait.cuh"
+#include "../queues/staged_blocks.cuh"
 
 namespace dynpar {
 namespace detail {
@@ -183,25 +184,35 @@ private:
         copy_task(*place, task);
         return true;
     }
-    /// A grid of one block for a team that its task describes completely. Others may run it at once. False if there is
-    /// no memory for the node on which it is counted, or no room on the deque.
+    /// A grid of one block for a team that its task describes completely: staged, for the team that runs this block,
+    /// or else where others may run it at once. `launched`: of this block's children, those that it counts when it
+    /// returns. False if there is no memory for the node on which it is counted, or for the task.
     template <class Kernel, class... Args>
     static __device__ __noinline__ bool push_team_block(wide_arguments arguments, std::uint32_t threads,
-                                                        arena_index grid, std::uint32_t task_info) {
+                                                        arena_index grid, std::uint32_t task_info,
+                                                        std::uint32_t& launched) {
         const bool on_team = (task_info & info::width_mask) == info::on_block;
-        arena_index& own = on_team ? this_team().own : this_warp().own;
         const std::uint32_t depth = task_info & info::depth_mask;
         wide_task task{};
         task.entry = &entry_points<Kernel, Args...>::wide;
-        task.grid = is_sole_owner(task_info) ? use_own_grid(own, grid) : ensure_shared_node(own, grid, depth);
-        if (task.grid == 0) return false;
         task.info = (depth + 1) | info::on_block;
         task.size = block_size(threads);
         task.last = 1;
         task.arguments = arguments;
+        arena_index& own = on_team ? this_team().own : this_warp().own;
+        if (on_team) {
+            const arena_index mine = load_relaxed(own);
+            task.grid = mine != 0 ? mine : grid;
+            if (wide_task* const place = reserve_staged(this_team()); place != nullptr) {
+                copy_task(*place, task);
+                ++launched;
+                return true;
+            }
+        }
+        task.grid = is_sole_owner(task_info) ? use_own_grid(own, grid) : ensure_shared_node(own, grid, depth);
+        if (task.grid == 0) return false;
         fetch_max_relaxed(on_team ? this_team().own_counts : this_warp().own_counts,
                           counted::block_and_visible_children);
-        add_withheld_children();
         count_children(task.grid, 1);
         if (push_here(task)) return true;
         count_children(task.grid, -1);  // the caller tries again, and counts it again

@@ -139,7 +139,7 @@ __device__ __noinline__ inline void call_team() {
             ready = found;
         }
         const unsigned team = team_number(team_warps, warp_rank(), all);
-        team_of_number(team).next = gang.candidate;
+        copy_task(team_of_number(team).next, gang.candidate);
         store_relaxed_in_block(gang.has_candidate, 0u);
         fence_in_block();
         for (unsigned warp = 0; warp < all; ++warp) {
@@ -251,6 +251,7 @@ __device__ inline void run_next_block() {
         team.own_counts = counted::nothing;
         team.refused_shared = 0;
         team.launched = 0;
+        team.staged_before = load_relaxed_in_block(team.staged);
     }
     const block_frame<true> frame;
     // The last warp writes what the trace needs, since it has least to do; the frame has saved its begun_at. It reads
@@ -274,6 +275,7 @@ __device__ inline void run_next_block() {
     if (team.own != 0 && team.own_counts < counted::all_before_wait) {
         point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, task.grid, team.own);
         point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, task.grid, team.own);
+        if (rank < warp_size) point_staged_to_own(team, task.grid, team.own);
     }
     if (traces) stamp(task.descriptor, task.info, task.first, warp.begun_at);
     __syncwarp();
@@ -285,7 +287,9 @@ __device__ inline void run_next_block() {
         return_shared_memory(task.size.shared_bytes(), borrowed);
         const count_change mine =
             settle_wide(task.grid, task.info, team.own, team.own_counts, static_cast<int>(team.launched));
+        team.keeps = 1;
         if (mine.grid != 0) add_to_counter_as_wide(mine.grid, mine.change);
+        team.keeps = 0;
         team.own = outer_own;
         team.own_counts = outer_counts;
         team.refused_shared = outer_refused;
@@ -299,7 +303,7 @@ __device__ inline void run_next_block() {
         warp.depth = outer_depth;
     }
     frame.end();
-    exchange_block_tasks_now_and_then();
+    if (rank < warp_size) exchange_block_tasks_now_and_then();
 }
 
 /// All warps of a team, none of which waits for anything: divides what one of them has on its deque of wide tasks among
@@ -344,45 +348,78 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
     __syncwarp();
 }
 
-/// One thread of a team that waits for nothing: takes a block for it. If the next is for a team of another size, that
-/// becomes the candidate, and this team parts. `fetches`: also from the open grids.
+/// One thread of a team that waits for nothing: takes a block of its size for it, of those that its blocks have launched,
+/// from the worker block, or from the open grids.
 __device__ __noinline__ inline bool take_next_block(team_state& team) {
     gang_state& gang = this_block().gang;
     const unsigned team_warps = team.threads / warp_size;
+    if (const unsigned staged = load_relaxed_in_block(team.staged); staged != 0) {
+        const wide_task& newest = staged_block(team, staged - 1);
+        if (team_warps_for(newest.size) == team_warps) {
+            copy_task(team.next, newest);
+            store_relaxed_in_block(team.staged, staged - 1);
+            // Others look for work there.
+            if (staged > 1 && block_tasks_on_deque() < tuning::few_block_tasks) push_staged(team, staged / 2);
+            return true;
+        }
+    }
     bool taken = false;
     const auto take = [&] {
+        bool found = false;
         with_block_lock(gang.lock, [&] {
             if (load_relaxed_in_block(gang.has_candidate) != 0) {
+                found = true;
                 taken = load_relaxed_in_block(gang.warps) == team_warps;
                 if (!taken) return;
-                team.next = gang.candidate;
+                copy_task(team.next, gang.candidate);
                 store_relaxed_in_block(gang.has_candidate, 0u);
                 return;
             }
             wide_task task;
             if (!take_block(-1, task)) return;
+            found = true;
             taken = team_warps_for(task.size) == team_warps;
             if (taken) {
-                team.next = task;
+                copy_task(team.next, task);
             } else {
                 put_candidate(task);
             }
         });
-        return taken || load_relaxed_in_block(gang.has_candidate) != 0;
+        return found;
     };
     if (!take() && fetch_chunk_for_block()) take();
     return taken;
 }
 
-/// All warps of a team, each having been called: runs the block for which they were called and then more, from the open
-/// grids when none is left here. Coming together costs more than most tasks; but what the tasks launch for single warps
-/// must not pile up.
-__device__ DYNPAR_NOINLINE inline void run_on_team(unsigned number) {
-    warp_state& warp = this_warp();
-    const unsigned outer = warp.team;
-    __syncwarp();
-    if (lane_rank() == 0) warp.team = number;
-    __syncwarp();
+/// One thread of a team that parts: calls teams of its warps for smaller blocks, as many as there are. Blocks of several
+/// sizes follow one another in many programs, and warps that have to find together again take several microseconds.
+__device__ __noinline__ inline void call_parts(const team_state& team) {
+    gang_state& gang = this_block().gang;
+    const unsigned all = warps_of_worker_block();
+    const unsigned end = (team.first_thread + team.threads) / warp_size;
+    with_block_lock(gang.lock, [&] {
+        for (unsigned warp = team.first_thread / warp_size; warp < end;) {
+            if (load_relaxed_in_block(gang.has_candidate) == 0) {
+                wide_task task;
+                if (!take_block(-1, task)) return;
+                put_candidate(task);
+            }
+            const unsigned part_warps = load_relaxed_in_block(gang.warps);
+            warp = (warp + part_warps - 1) / part_warps * part_warps;
+            if (part_warps >= team.threads / warp_size || warp + part_warps > end) return;
+            const unsigned part = team_number(part_warps, warp, all);
+            copy_task(team_of_number(part).next, gang.candidate);
+            store_relaxed_in_block(gang.has_candidate, 0u);
+            for (const unsigned part_end = warp + part_warps; warp < part_end; ++warp)
+                store_relaxed_in_block(warp_number(warp).called, part + 1);
+        }
+    });
+}
+
+/// All warps of a team, each having been called: runs the block for which they were called and then more of its size.
+/// Coming together costs more than most tasks; but what the tasks launch for single warps must not pile up.
+__device__ DYNPAR_NOINLINE inline void run_as_team() {
+    const warp_state& warp = this_warp();
     team_state& team = this_team();
     const bool is_first = threadIdx.x == team.first_thread;
     unsigned stop_seen_at = cycles_now();
@@ -392,20 +429,45 @@ __device__ DYNPAR_NOINLINE inline void run_on_team(unsigned number) {
             warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end + warp.ready;
         const bool waits = warp.depth >= 0;
         bool leaves = in_a_row == tuning::block_tasks_in_a_row || waits || piled_up > tuning::tasks_piled_up;
-        __syncwarp();
-        // This is also a barrier: children run only after they are counted.
-        leaves = any_of_team(leaves);
         if (is_first && cycles_now() - stop_seen_at > tuning::stop_after_cycles) {
             stop_seen_at = cycles_now();
             leaves = leaves || is_to_stop();
         }
-        if (is_first && !leaves) leaves = !take_next_block(team);
         __syncwarp();
-        if (!any_of_team(leaves)) continue;
-        if (!any_of_team(waits)) even_out();
-        break;
+        // This is also a barrier: children run only after they are counted.
+        const bool must_leave = any_of_team(leaves);
+        if (is_first && !must_leave) leaves = !take_next_block(team);
+        if (!must_leave) {
+            __syncwarp();
+            if (!any_of_team(leaves)) continue;
+        }
+        if (is_first) push_staged(team, load_relaxed_in_block(team.staged));
+        __syncwarp();
+        if (any_of_team(waits)) return;
+        even_out();
+        if (!must_leave) {
+            if (is_first) call_parts(team);
+            __syncwarp();
+            sync_team();
+        }
+        return;
     }
-    __syncwarp();
+}
+
+/// All lanes of a warp that is called.
+__device__ DYNPAR_NOINLINE inline void run_on_team(unsigned number) {
+    warp_state& warp = this_warp();
+    const unsigned outer = warp.team;
+    while (true) {
+        __syncwarp();
+        if (lane_rank() == 0) warp.team = number;
+        __syncwarp();
+        run_as_team();
+        const unsigned called = __shfl_sync(all_lanes, load_relaxed_in_block(warp.called), 0);
+        if (called == 0) break;
+        number = called - 1;
+        if (lane_rank() == 0) store_relaxed_in_block(warp.called, 0u);
+    }
     if (lane_rank() == 0) warp.team = outer;
     __syncwarp();
 }

@@ -5,6 +5,7 @@
 
 #include "../join/completion.cuh"
 #include "../deadline.cuh"
+#include "../queues/staged_blocks.cuh"
 #include "rendezvous.cuh"
 
 #if defined(__CUDACC__)
@@ -128,7 +129,8 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
     __syncwarp();
     team_state& team = this_team();
     warp_state& warp = this_warp();
-    const bool is_first = threadIdx.x == team.first_thread;
+    const unsigned rank = threadIdx.x - team.first_thread;
+    const bool is_first = rank == 0;
     if (any_of_team(!may_wait(depth))) {
         if (is_first) team.first_waiter = ~0u;
         __syncwarp();
@@ -155,6 +157,7 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
         if (team.own_counts < counted::all_before_wait) {
             point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
             point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
+            if (rank < warp_size) point_staged_to_own(team, grid, own);
         }
         fence();
         __syncwarp();
@@ -163,6 +166,8 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
             team.own_counts = counted::all_before_wait;
             if (team.launched != 0) count_children(own, static_cast<int>(team.launched));
             team.launched = 0;
+            push_staged(team, load_relaxed_in_block(team.staged));
+            team.staged_before = 0;
         }
         __syncwarp();
         // A warp that sees the children complete must not go to the barrier yet: what another warp runs on top of its

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../queues/open_grids.cuh"
+#include "../queues/staged_blocks.cuh"
 #include "join_counter.cuh"
 
 #if defined(__CUDACC__)
@@ -15,6 +16,10 @@ namespace queue {
 /// memory.
 __device__ __noinline__ inline bool push_here(const wide_task& task) {
     if ((task.info & info::width_mask) != info::on_block) return push(task) || push_spilled(task);
+    if (wide_task* const place = reserve_kept_block(); place != nullptr) {
+        copy_task(*place, task);
+        return true;
+    }
     add_withheld_children();
     bool there_was_room = true;
     with_block_lock(this_block().gang.lock, [&] { there_was_room = push_block_task(task); });
@@ -37,6 +42,11 @@ __device__ __noinline__ inline bool push_wide(wide_task task) {
     add_withheld_children();
     open_grids_view open_grids;  // read before the lock is taken
     if (width == info::on_block) {
+        if (wide_task* const place = reserve_kept_block(); place != nullptr) {
+            publish_most_of(task, open_grids);
+            copy_task(*place, task);
+            return true;
+        }
         bool there_was_room = true;
         with_block_lock(this_block().gang.lock, [&] {
             if (block_tasks_on_deque() < tuning::block_deque_capacity) publish_most_of(task, open_grids);

@@ -299,8 +299,13 @@ struct team_state {
     unsigned warps;  // a bit for each
     unsigned first_thread;
     unsigned threads;
-    unsigned reserved;
+    // What its blocks have launched for teams and no other warp sees yet: see staged_blocks.cuh.
+    unsigned staged;
+    unsigned staged_before;  // the block that runs
+    unsigned keeps;          // what continues now is staged: its thread counts a block's return
+    unsigned reserved[2];
 };
+static_assert(sizeof(team_state) % sizeof(uint4) == 0);
 
 /// What the warps of a worker block need to find out which of them run a block together.
 struct gang_state {
@@ -314,11 +319,12 @@ struct gang_state {
     unsigned warps;  // that it takes
     unsigned ready;  // a bit for each warp that has offered to run it
     unsigned has_request;
-    unsigned reserved;
+    unsigned exchanges;  // a warp exchanges block tasks with other worker blocks: see as_exchanger()
     unsigned long long request;
     wide_task candidate;
-    unsigned looks_to_skip;  // by the leader warp: see exchange_block_tasks_now_and_then
-    bool had_several;        // tasks on the deque, when the leader warp last looked
+    unsigned scout;          // the idle warp that looks for block tasks elsewhere, its number plus one; 0: none
+    unsigned looks_to_skip;  // by a warp that exchanges: see exchange_block_tasks_now_and_then
+    unsigned had_several;    // tasks on the deque, when one last looked
 
     // The chunk that this worker block has claimed of an open grid, for its warps: see block_chunk.cuh.
     unsigned chunk_lock;  // of the lane that fetches the next one
@@ -348,8 +354,8 @@ struct gang_state {
     std::uint32_t open_grids[open_grid_places];  // lower halves
 };
 
-/// The beginning of a worker block's shared memory. The states of its warps follow, then those of its teams, then what
-/// `block.shared` gives to kernels.
+/// The beginning of a worker block's shared memory. The states of its warps follow, then those of its teams, then staged
+/// blocks, then what `block.shared` gives to kernels.
 struct block_state {
     engine_view engine;
     gang_state gang;
@@ -380,9 +386,13 @@ DYNPAR_FUNCTION constexpr unsigned team_states(unsigned all_warps) {
 DYNPAR_FUNCTION constexpr unsigned offset_of_teams(unsigned all_warps) {
     return static_cast<unsigned>(sizeof(block_state) + all_warps * sizeof(warp_state));
 }
+DYNPAR_FUNCTION constexpr unsigned offset_of_staged_blocks(unsigned all_warps) {
+    return static_cast<unsigned>(offset_of_teams(all_warps) + team_states(all_warps) * sizeof(team_state));
+}
 DYNPAR_FUNCTION constexpr unsigned state_bytes(unsigned block_threads) {
     const unsigned warps = block_threads / warp_size;
-    return static_cast<unsigned>((offset_of_teams(warps) + team_states(warps) * sizeof(team_state) + 15) / 16 * 16);
+    return static_cast<unsigned>(
+        (offset_of_staged_blocks(warps) + warps * tuning::staged_blocks_of_warp * sizeof(wide_task) + 15) / 16 * 16);
 }
 
 #if defined(__CUDACC__)

@@ -197,7 +197,9 @@ DYNPAR_FUNCTION constexpr std::uint32_t grain_of(std::uint32_t width) { return w
 DYNPAR_FUNCTION constexpr std::uint32_t guided_chunk(std::uint32_t left, std::uint32_t width, unsigned idle_warps,
                                                      unsigned warps, unsigned worker_blocks) {
     const std::uint32_t grain = grain_of(width);
-    const std::uint32_t idle = width == info::on_block ? 1 : (idle_warps == 0 ? 1 : idle_warps) * grain;
+    // Of blocks for teams as many as there may be teams.
+    const std::uint32_t workers = width == info::on_block ? idle_warps / 2 : idle_warps;
+    const std::uint32_t idle = (workers == 0 ? 1 : workers) * grain;
     const std::uint32_t most = tuning::chunk_rounds * warps * grain;
     // One division: warps wait for it.
     const std::uint32_t for_each = left / worker_blocks;
