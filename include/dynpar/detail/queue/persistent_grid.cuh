@@ -55,11 +55,13 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
 #pragma unroll
         for (unsigned i = lane_rank(); i < sizeof(engine_view) / sizeof(unsigned); i += warp_size) to[i] = from[i];
     }
+    if (warp_rank() == min(1u, warps_of_worker_block() - 1)) {
+        clear(&team_of_number(0), team_states(warps_of_worker_block()) * sizeof(team_state));
+        begin_teams();
+    }
     if (threadIdx.x < warp_size) {
         gang_state& gang = this_block().gang;
         clear(&gang, sizeof(gang));
-        clear(&team_of_number(0), team_states(warps_of_worker_block()) * sizeof(team_state));
-        begin_teams();
         if (threadIdx.x == 0) {
             gang.searching = blockDim.x / warp_size;
             gang.chunk_lock = 1;  // until the chunk that it begins with is open

@@ -15,9 +15,6 @@ namespace queue {
 #if !defined(DYNPAR_QUEUE_WIDE_DEQUE)
 #define DYNPAR_QUEUE_WIDE_DEQUE 512
 #endif
-#if !defined(DYNPAR_QUEUE_STAGED_BLOCKS)
-#define DYNPAR_QUEUE_STAGED_BLOCKS 4
-#endif
 #if !defined(DYNPAR_QUEUE_DEQUE_RESERVE)
 #define DYNPAR_QUEUE_DEQUE_RESERVE 256
 #endif
@@ -96,9 +93,7 @@ inline constexpr unsigned block_tasks_in_a_row = 64;
 // What block tasks launch for single warps may pile up to so many tasks a warp.
 inline constexpr std::uint32_t tasks_piled_up = 32;
 
-// Block tasks that a team keeps in shared memory, for each of its warps. Half of them it gives to the worker block's
-// deque when that has fewer than so many.
-inline constexpr unsigned staged_blocks_of_warp = DYNPAR_QUEUE_STAGED_BLOCKS;
+// A team gives half of its staged blocks to the worker block's deque when that has fewer than so many.
 inline constexpr std::uint32_t few_block_tasks = 2;
 
 // ---- memory

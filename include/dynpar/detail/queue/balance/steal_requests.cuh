@@ -370,6 +370,8 @@ __device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
 
 /// All lanes of a warp, now and then. False if there was nothing to exchange, or another warp does that.
 __device__ DYNPAR_NOINLINE inline bool exchange_block_tasks() {
+    const bool looks = block_donation_is_there() || has_block_tasks_to_donate();
+    if (!__any_sync(all_lanes, looks)) return false;
     return as_exchanger([] {
         const bool accepted = accept_block_donation();
         return serve_block_requests() || accepted;

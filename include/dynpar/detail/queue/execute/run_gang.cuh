@@ -145,6 +145,9 @@ __device__ __noinline__ inline void call_team() {
         for (unsigned warp = 0; warp < all; ++warp) {
             if ((warps >> warp & 1) != 0) store_relaxed_in_block(warp_number(warp).called, team + 1);
         }
+        // For those that have offered and are not called.
+        wide_task task;
+        if (load_relaxed_in_block(gang.ready) != 0 && take_block(-1, task)) put_candidate(task);
     });
 }
 
@@ -219,6 +222,38 @@ struct shared_part {
     }
 };
 
+/// The first thread of a team: shared memory for the block that is about to run. Out of line, since few need it.
+__device__ __noinline__ inline arena_index find_shared_memory_of_team(team_state& team, unsigned bytes, bool in_use) {
+    const shared_part part(team);
+    arena_index borrowed = 0;
+    team.shared_memory = find_shared_memory(bytes, part.begin, in_use ? 0 : part.bytes, borrowed);
+    return borrowed;
+}
+
+/// All lanes of a team's warp whose block has a node of its own.
+__device__ __noinline__ inline void point_all_to_own(team_state& team) {
+    const warp_state& warp = this_warp();
+    point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, team.current.grid, team.own);
+    point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, team.current.grid, team.own);
+    if (threadIdx.x - team.first_thread < warp_size) point_staged_to_own(team, team.current.grid, team.own);
+}
+
+/// The first thread of a team: counts the return of the block that has run, and its children. If that makes a grid
+/// continue, the next block of this team is one of it.
+__device__ __noinline__ inline void settle_block(team_state& team) {
+    const wide_task& task = team.current;
+    team.keeps = 1;
+    if (team.own == 0 && !is_sole_owner(task.info)) {
+        add_to_team_batch(team, task.grid, static_cast<int>(team.launched) - 1);
+    } else {
+        if (team.batch > 0) flush_team_batch(team);
+        const count_change mine =
+            settle_wide(task.grid, task.info, team.own, team.own_counts, static_cast<int>(team.launched));
+        if (mine.grid != 0) add_to_counter_as_wide(mine.grid, mine.change);
+    }
+    team.keeps = 0;
+}
+
 /// All warps of a team together: runs the next block.
 __device__ inline void run_next_block() {
     team_state& team = this_team();
@@ -226,7 +261,6 @@ __device__ inline void run_next_block() {
     const wide_task& task = team.current;
     const unsigned rank = threadIdx.x - team.first_thread;
     const bool is_first = rank == 0;
-    flush_all();
     const bool shared_memory_in_use = any_of_team(warp.level != 0);
     // What ran below is kept in registers: of its task one word in each of the first threads.
     std::uint32_t outer_word = 0;
@@ -242,11 +276,8 @@ __device__ inline void run_next_block() {
     arena_index borrowed = 0;
     __syncwarp();
     if (is_first) {
-        if (const unsigned bytes = task.size.shared_bytes(); bytes != 0) {
-            const shared_part part(team);
-            team.shared_memory =
-                find_shared_memory(bytes, part.begin, shared_memory_in_use ? 0 : part.bytes, borrowed);
-        }
+        if (const unsigned bytes = task.size.shared_bytes(); bytes != 0)
+            borrowed = find_shared_memory_of_team(team, bytes, shared_memory_in_use);
         team.own = 0;
         team.own_counts = counted::nothing;
         team.refused_shared = 0;
@@ -272,24 +303,16 @@ __device__ inline void run_next_block() {
     }
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     if (lane_rank() == 0 && sum != 0) fetch_add_relaxed(team.launched, sum);
-    if (team.own != 0 && team.own_counts < counted::all_before_wait) {
-        point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, task.grid, team.own);
-        point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, task.grid, team.own);
-        if (rank < warp_size) point_staged_to_own(team, task.grid, team.own);
-    }
+    if (team.own != 0 && team.own_counts < counted::all_before_wait) point_all_to_own(team);
     if (traces) stamp(task.descriptor, task.info, task.first, warp.begun_at);
     __syncwarp();
     sync_team();
 #if !DYNPAR_NO_TRACE
-    write_if_many(warp.traced);
+    if (is_traced_run()) write_if_many(warp.traced);
 #endif
     if (is_first) {
         return_shared_memory(task.size.shared_bytes(), borrowed);
-        const count_change mine =
-            settle_wide(task.grid, task.info, team.own, team.own_counts, static_cast<int>(team.launched));
-        team.keeps = 1;
-        if (mine.grid != 0) add_to_counter_as_wide(mine.grid, mine.change);
-        team.keeps = 0;
+        settle_block(team);
         team.own = outer_own;
         team.own_counts = outer_counts;
         team.refused_shared = outer_refused;
@@ -359,7 +382,10 @@ __device__ __noinline__ inline bool take_next_block(team_state& team) {
             copy_task(team.next, newest);
             store_relaxed_in_block(team.staged, staged - 1);
             // Others look for work there.
-            if (staged > 1 && block_tasks_on_deque() < tuning::few_block_tasks) push_staged(team, staged / 2);
+            if (staged > 1 && block_tasks_on_deque() < tuning::few_block_tasks) {
+                if (team.batch > 0) flush_team_batch(team);
+                push_staged(team, staged / 2);
+            }
             return true;
         }
     }
@@ -423,6 +449,7 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
     team_state& team = this_team();
     const bool is_first = threadIdx.x == team.first_thread;
     unsigned stop_seen_at = cycles_now();
+    flush_all();
     for (unsigned in_a_row = 1;; ++in_a_row) {
         run_next_block();
         const std::uint32_t piled_up =
@@ -441,7 +468,10 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
             __syncwarp();
             if (!any_of_team(leaves)) continue;
         }
-        if (is_first) push_staged(team, load_relaxed_in_block(team.staged));
+        if (is_first) {
+            flush_team_batch(team);
+            push_staged(team, load_relaxed_in_block(team.staged));
+        }
         __syncwarp();
         if (any_of_team(waits)) return;
         even_out();

@@ -166,6 +166,7 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
             team.own_counts = counted::all_before_wait;
             if (team.launched != 0) count_children(own, static_cast<int>(team.launched));
             team.launched = 0;
+            flush_team_batch(team);
             push_staged(team, load_relaxed_in_block(team.staged));
             team.staged_before = 0;
         }

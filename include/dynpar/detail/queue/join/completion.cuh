@@ -45,6 +45,21 @@ __device__ inline void add_to_warp_batch(arena_index grid, int change) {
     __syncwarp();
 }
 
+/// One thread of a team while no block of it runs: flushes the team's batch.
+__device__ __noinline__ inline void flush_team_batch(team_state& team) {
+    const int change = team.batch;
+    team.batch = 0;
+    if (change != 0) add_to_counter_as_wide(team.batch_of, change);
+}
+/// The same: adds to the batch of a node; the batch of another node is applied first.
+__device__ inline void add_to_team_batch(team_state& team, arena_index grid, int change) {
+    if (team.batch_of != grid) {
+        if (team.batch != 0) flush_team_batch(team);
+        team.batch_of = grid;
+    }
+    team.batch += change;
+}
+
 /// All lanes together: redirects children that were launched before their parent had a node of its own to that node.
 /// They are those from `base` to the owner end that count on the parent's grid and were launched by it.
 template <class Task>

@@ -62,9 +62,20 @@ __device__ __noinline__ inline void add_withheld_children_now() {
         store_relaxed(warp.batch, 0);
     });
 }
+/// The same for its team.
+__device__ __noinline__ inline void add_children_withheld_by_team() {
+    team_state& team = this_team();
+    with_block_lock(this_block().gang.lock, [&] {
+        const int change = load_relaxed(team.batch);
+        if (change <= 0) return;
+        fetch_add_counter(team.batch_of, change);
+        store_relaxed(team.batch, 0);
+    });
+}
 /// For a single lane: counts the withheld children, before other warps see what this lane is about to show them.
 __device__ inline void add_withheld_children() {
     if (load_relaxed(this_warp().batch) > 0) add_withheld_children_now();
+    if (this_warp().team != 0 && load_relaxed(this_team().batch) > 0) add_children_withheld_by_team();
 }
 
 }  // namespace queue

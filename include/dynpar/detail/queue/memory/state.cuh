@@ -240,7 +240,12 @@ struct warp_state {
     unsigned char* shared_memory;  // of the wide block
     wide_task current;             // the wide block's task
     unsigned long long begun_at;   // when it began, in a traced run
-    traced_children<8> traced;     // of blocks on this warp
+    // What a traced run notes of children of blocks on this warp, and in others the staged blocks of a team that it is
+    // in: see staged_blocks.cuh.
+    union {
+        traced_children<8> traced;
+        wide_task staged[traced_children<8>::capacity * sizeof(traced_child) / sizeof(wide_task)];
+    };
     // Of the small grids whose blocks the lanes run: the node of each that has got one, in the place of the lane that
     // runs its first block. See small_node().
     arena_index small_nodes[warp_size];
@@ -303,7 +308,9 @@ struct team_state {
     unsigned staged;
     unsigned staged_before;  // the block that runs
     unsigned keeps;          // what continues now is staged: its thread counts a block's return
-    unsigned reserved[2];
+    // The team's batch: as a warp's, of the returns of its blocks. See join_counter.cuh.
+    arena_index batch_of;
+    int batch;
 };
 static_assert(sizeof(team_state) % sizeof(uint4) == 0);
 
@@ -354,8 +361,9 @@ struct gang_state {
     std::uint32_t open_grids[open_grid_places];  // lower halves
 };
 
-/// The beginning of a worker block's shared memory. The states of its warps follow, then those of its teams, then staged
-/// blocks, then what `block.shared` gives to kernels.
+/// The beginning of a worker block's shared memory. The states of its warps follow, then those of its teams, then what
+/// `block.shared` gives to kernels. All in all it should be small: with half a KiB more than 15 in worker blocks of 512
+/// threads, CUDA would make twice as much of the first-level cache shared memory, and trees of lanes take 8 % longer.
 struct block_state {
     engine_view engine;
     gang_state gang;
@@ -386,14 +394,11 @@ DYNPAR_FUNCTION constexpr unsigned team_states(unsigned all_warps) {
 DYNPAR_FUNCTION constexpr unsigned offset_of_teams(unsigned all_warps) {
     return static_cast<unsigned>(sizeof(block_state) + all_warps * sizeof(warp_state));
 }
-DYNPAR_FUNCTION constexpr unsigned offset_of_staged_blocks(unsigned all_warps) {
-    return static_cast<unsigned>(offset_of_teams(all_warps) + team_states(all_warps) * sizeof(team_state));
-}
 DYNPAR_FUNCTION constexpr unsigned state_bytes(unsigned block_threads) {
     const unsigned warps = block_threads / warp_size;
-    return static_cast<unsigned>(
-        (offset_of_staged_blocks(warps) + warps * tuning::staged_blocks_of_warp * sizeof(wide_task) + 15) / 16 * 16);
+    return static_cast<unsigned>((offset_of_teams(warps) + team_states(warps) * sizeof(team_state) + 15) / 16 * 16);
 }
+static_assert(state_bytes(512) <= 15 * 1024);
 
 #if defined(__CUDACC__)
 

@@ -3,7 +3,8 @@
 //
 // Children of the block that runs are staged from team_state::staged_before on. They are counted when it returns or
 // waits, so until then they must stay; before a wait, and when a team parts, all go to the worker block's deque. A grid
-// that continues when a block's return is counted is staged as well. Owns team_state::staged and the staged tasks.
+// that continues when a block's return is counted is staged as well. Owns team_state::staged and the staged tasks
+// (warp_state::staged).
 #pragma once
 
 #include "task_deque.cuh"
@@ -14,16 +15,14 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-__device__ inline wide_task& staged_block(const team_state& team, unsigned number) {
-    wide_task* const all =
-        reinterpret_cast<wide_task*>(worker_memory + offset_of_staged_blocks(warps_of_worker_block()));
-    return all[team.first_thread / warp_size * tuning::staged_blocks_of_warp + number];
-}
-__device__ inline unsigned most_staged(const team_state& team) {
-    return team.threads / warp_size * tuning::staged_blocks_of_warp;
-}
+inline constexpr unsigned staged_of_warp = sizeof(warp_state::staged) / sizeof(wide_task);
 
-/// A thread of the block that runs: a place for a child. Null if there is no room.
+__device__ inline wide_task& staged_block(const team_state& team, unsigned number) {
+    return warp_number(team.first_thread / warp_size + number / staged_of_warp).staged[number % staged_of_warp];
+}
+__device__ inline unsigned most_staged(const team_state& team) { return team.threads / warp_size * staged_of_warp; }
+
+/// A thread of the block that runs, if the run is not traced: a place for a child. Null if there is no room.
 __device__ inline wide_task* reserve_staged(team_state& team) {
     const unsigned place = fetch_add_relaxed(team.staged, 1u);
     if (place < most_staged(team)) return &staged_block(team, place);
@@ -33,11 +32,12 @@ __device__ inline wide_task* reserve_staged(team_state& team) {
 
 /// A place for a continuation, if this thread is one that counts the return of a team's block; else null.
 __device__ inline wide_task* reserve_kept_block() {
-    if (this_warp().team == 0 || this_team().keeps == 0) return nullptr;
+    if (this_warp().team == 0 || this_team().keeps == 0 || engine().trace != nullptr) return nullptr;
     return reserve_staged(this_team());
 }
 
-/// One thread of a team, while no block of it runs: gives the oldest so many to the worker block's deque.
+/// One thread of a team that withholds no children, while no block of it runs: gives the oldest so many to the worker
+/// block's deque.
 __device__ __noinline__ inline void push_staged(team_state& team, unsigned count) {
     const unsigned all = load_relaxed_in_block(team.staged);
     if (count == 0) return;
