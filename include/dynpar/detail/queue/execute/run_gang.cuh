@@ -377,10 +377,11 @@ __device__ __noinline__ inline bool take_next_block(team_state& team) {
     gang_state& gang = this_block().gang;
     const unsigned team_warps = team.threads / warp_size;
     if (const unsigned staged = load_relaxed_in_block(team.staged); staged != 0) {
-        const wide_task& newest = staged_block(team, staged - 1);
+        wide_task& newest = staged_block(team, staged - 1);
         if (team_warps_for(newest.size) == team_warps) {
             copy_task(team.next, newest);
-            store_relaxed_in_block(team.staged, staged - 1);
+            // A grid that has continued may have several blocks.
+            if (++newest.first == newest.last) store_relaxed_in_block(team.staged, staged - 1);
             // Others look for work there.
             if (staged > 1 && block_tasks_on_deque() < tuning::few_block_tasks) {
                 if (team.batch > 0) flush_team_batch(team);

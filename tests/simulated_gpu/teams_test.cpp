@@ -1,0 +1,139 @@
+// Teams: blocks of every width on worker blocks of every size, some of which wait or continue.
+#include <dynpar/dynpar.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace {
+
+using u64 = unsigned long long;
+
+dynpar::queue_engine engine_of(unsigned block_threads, unsigned worker_blocks) {
+    dynpar::queue_options options;
+    options.block_threads = block_threads;
+    options.worker_blocks = worker_blocks;
+    options.memory_bytes = std::size_t{64} << 20;
+    return dynpar::queue_engine(options);
+}
+
+struct other_settings {
+    const simulated_gpu::settings before = simulated_gpu::current_settings();
+    ~other_settings() {
+        const unsigned long long seed = simulated_gpu::current_settings().seed;
+        simulated_gpu::current_settings() = before;
+        simulated_gpu::current_settings().seed = seed;
+    }
+};
+
+struct found {
+    u64 blocks, wrong;
+};
+
+DYNPAR_FUNCTION constexpr unsigned drawn(unsigned seed, unsigned what) {
+    unsigned x = seed * 0x9e3779b9u + what * 0x85ebca6bu;
+    x = (x ^ x >> 15) * 0x2c1b3c6du;
+    x = (x ^ x >> 12) * 0x297a2d39u;
+    return x ^ x >> 15;
+}
+
+/// What a block does is drawn from its seed. Its threads write shared memory, and read what others wrote behind a
+/// barrier.
+struct mixed {
+    static constexpr const char* name = "mixed";
+
+    DYNPAR_FUNCTION static unsigned width(unsigned seed, unsigned widest) {
+        const unsigned kind = drawn(seed, 0) % 4;
+        return 1 + drawn(seed, 1) % (kind == 0 ? 32 : kind == 1 ? widest : (widest < 100 ? widest : 100));
+    }
+    DYNPAR_FUNCTION static unsigned blocks(unsigned seed) { return drawn(seed, 2) % 8 == 0 ? 3 : 1; }
+    DYNPAR_FUNCTION static unsigned children(unsigned seed) { return 1 + drawn(seed, 3) % 3; }
+    DYNPAR_FUNCTION static bool waits(unsigned seed) { return drawn(seed, 4) % 3 == 0; }
+    DYNPAR_FUNCTION static bool continues(unsigned seed) { return drawn(seed, 5) % 3 == 0; }
+    DYNPAR_FUNCTION static unsigned shared_bytes(unsigned seed, unsigned widest) {
+        return (width(seed, widest) * 4 + 15) / 16 * 16 + (drawn(seed, 6) % 8 == 0 ? 4096 : 0);
+    }
+    DYNPAR_FUNCTION static dynpar::shape shape(unsigned seed, unsigned widest) {
+        return dynpar::shape(blocks(seed), width(seed, widest), shared_bytes(seed, widest));
+    }
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, found* all, unsigned seed, unsigned levels, unsigned widest) const {
+        const unsigned me = block.thread_rank();
+        if (me == 0) dynpar::atomic_add(&all->blocks, u64{1});
+        unsigned* const mine = block.template shared<unsigned>(block.num_threads());
+        if (mine == nullptr) return;
+        mine[me] = seed + me;
+        block.sync();
+        const unsigned next = (me + 1) % block.num_threads();
+        if (mine[next] != seed + next) dynpar::atomic_add(&all->wrong, u64{1});
+        if (levels == 0) return;
+        const unsigned mine_of_grid = drawn(seed, block.block_rank() + 100);
+        for (unsigned child = 0; child < children(seed); ++child) {
+            // Several threads launch.
+            if (me != child % block.num_threads()) continue;
+            const unsigned its = drawn(mine_of_grid, child);
+            block.launch(*this, shape(its, widest), all, its, levels - 1, widest);
+        }
+        if (waits(seed)) block.wait();
+        if (continues(seed) && me == block.num_threads() - 1) {
+            const unsigned its = drawn(mine_of_grid, 77);
+            block.then(*this, shape(its, widest), all, its, levels - 1, widest);
+        }
+        block.sync();
+        if (mine[next] != seed + next) dynpar::atomic_add(&all->wrong, u64{1});
+    }
+
+    static u64 count(unsigned seed, unsigned levels, unsigned widest) {
+        u64 sum = blocks(seed);
+        if (levels == 0) return sum;
+        for (unsigned rank = 0; rank < blocks(seed); ++rank) {
+            const unsigned mine_of_grid = drawn(seed, rank + 100);
+            for (unsigned child = 0; child < children(seed); ++child)
+                sum += count(drawn(mine_of_grid, child), levels - 1, widest);
+            if (continues(seed)) sum += count(drawn(mine_of_grid, 77), levels - 1, widest);
+        }
+        return sum;
+    }
+};
+
+TEST_CASE("blocks of every width run on worker blocks of every size, and each has its own barrier and shared memory") {
+    struct engine_size {
+        unsigned block_threads, worker_blocks;
+    };
+    for (const engine_size& size : {engine_size{64, 3}, engine_size{96, 2}, engine_size{128, 2}, engine_size{256, 2},
+                                    engine_size{352, 1}, engine_size{512, 1}, engine_size{1024, 1}}) {
+        CAPTURE(size.block_threads);
+        auto engine = engine_of(size.block_threads, size.worker_blocks);
+        for (unsigned seed = 1; seed <= 3; ++seed) {
+            CAPTURE(seed);
+            auto all = engine.make_buffer<found>(1);
+            all.copy_from(std::vector<found>{{0, 0}}.data());
+            engine.run(mixed{}, mixed::shape(seed, size.block_threads), all.data(), seed, 4u, size.block_threads);
+            CHECK(all.to_vector()[0].blocks == mixed::count(seed, 4, size.block_threads));
+            CHECK(all.to_vector()[0].wrong == 0);
+        }
+    }
+}
+
+/// A block that continues with a grid of several.
+struct continue_wide {
+    static constexpr const char* name = "continue_wide";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* count, unsigned left) const {
+        if (block.thread_rank() != 0) return;
+        dynpar::atomic_add(count, u64{1});
+        if (left != 0 && block.block_rank() == 0) block.then(*this, dynpar::shape(2, 64), count, left - 1);
+    }
+};
+
+TEST_CASE("all blocks of a grid run that continues on a team, also where it is too small to be published") {
+    const other_settings changed;
+    simulated_gpu::current_settings().multiprocessors = 100;
+    auto engine = engine_of(64, 100);
+    auto count = engine.make_buffer<u64>(1);
+    count.copy_from(std::vector<u64>{0}.data());
+    engine.run(continue_wide{}, dynpar::shape(1, 64), count.data(), 5u);
+    CHECK(count.to_vector()[0] == 11);
+}
+}  // namespace
