@@ -127,7 +127,6 @@ meeting meet_lanes(unsigned, unsigned long long value, collective what, source_l
 void block_barrier() {}
 bool block_barrier_or(bool says) { return says; }
 void barrier_of_warps(unsigned, unsigned) {}
-bool barrier_of_warps_or(unsigned, unsigned, bool says) { return says; }
 unsigned cycles() { return 0; }
 unsigned long long nanoseconds() { return 0; }
 unsigned long long grid_number() { return 0; }

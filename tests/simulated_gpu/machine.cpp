@@ -922,9 +922,6 @@ void sleep(unsigned nanoseconds) { the_machine().sleep(nanoseconds); }
 void block_barrier() { the_machine().barrier(0, 0); }
 bool block_barrier_or(bool says) { return the_machine().barrier_or(0, 0, says); }
 void barrier_of_warps(unsigned number, unsigned threads) { the_machine().barrier(number, threads); }
-bool barrier_of_warps_or(unsigned number, unsigned threads, bool says) {
-    return the_machine().barrier_or(number, threads, says);
-}
 unsigned cycles() { return static_cast<unsigned>(the_machine().clock() * 16); }
 unsigned long long nanoseconds() {
     if (current == nullptr) the_machine().host_looks_at_clock();

@@ -101,9 +101,8 @@ inline void has_stored(const void*) {}
 
 void block_barrier();
 bool block_barrier_or(bool says);
-/// Barriers of some warps, by number and how many threads.
+/// Of some warps, by number and how many threads.
 void barrier_of_warps(unsigned number, unsigned threads);
-bool barrier_of_warps_or(unsigned number, unsigned threads, bool says);
 unsigned cycles();
 /// By the machine's only clock, which host and device share. It goes on as the device does something.
 unsigned long long nanoseconds();

@@ -93,9 +93,6 @@ inline constexpr unsigned block_tasks_in_a_row = 64;
 // What block tasks launch for single warps may pile up to so many tasks a warp.
 inline constexpr std::uint32_t tasks_piled_up = 32;
 
-// A team gives half of its staged blocks to the worker block's deque when that has fewer than so many.
-inline constexpr std::uint32_t few_block_tasks = 2;
-
 // ---- memory
 
 // Free grid nodes and free pieces of 256 bytes that a warp caches at most, and nodes that it exchanges with the depot

@@ -370,8 +370,14 @@ __device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
 
 /// All lanes of a warp, now and then. False if there was nothing to exchange, or another warp does that.
 __device__ DYNPAR_NOINLINE inline bool exchange_block_tasks() {
-    const bool looks = block_donation_is_there() || has_block_tasks_to_donate();
-    if (!__any_sync(all_lanes, looks)) return false;
+    bool wanted = false;
+    if (lane_rank() == 0) {
+        // Both are trips to device memory, at the same time.
+        const std::uint32_t turn = load_block_cell();
+        const bool asked = has_block_tasks_to_donate() && has_open_request(engine().control->block_requests);
+        wanted = asked || is_block_donation(turn);
+    }
+    if (!__shfl_sync(all_lanes, wanted, 0)) return false;
     return as_exchanger([] {
         const bool accepted = accept_block_donation();
         return serve_block_requests() || accepted;

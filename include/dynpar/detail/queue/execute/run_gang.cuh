@@ -261,14 +261,13 @@ __device__ inline void run_next_block() {
     const wide_task& task = team.current;
     const unsigned rank = threadIdx.x - team.first_thread;
     const bool is_first = rank == 0;
-    const bool shared_memory_in_use = any_of_team(warp.level != 0);
+    const bool nested = any_of_team(warp.level != 0);  // below this block others of these warps wait
     // What ran below is kept in registers: of its task one word in each of the first threads.
     std::uint32_t outer_word = 0;
     const arena_index outer_own = team.own;
     const unsigned outer_counts = team.own_counts;
     const unsigned outer_refused = team.refused_shared;
     unsigned char* const outer_shared_memory = team.shared_memory;
-    const int outer_depth = warp.depth;
     if (rank < task_words) outer_word = word_of(team.current, rank);
     __syncwarp();
     sync_team();
@@ -277,7 +276,7 @@ __device__ inline void run_next_block() {
     __syncwarp();
     if (is_first) {
         if (const unsigned bytes = task.size.shared_bytes(); bytes != 0)
-            borrowed = find_shared_memory_of_team(team, bytes, shared_memory_in_use);
+            borrowed = find_shared_memory_of_team(team, bytes, nested);
         team.own = 0;
         team.own_counts = counted::nothing;
         team.refused_shared = 0;
@@ -313,19 +312,20 @@ __device__ inline void run_next_block() {
     if (is_first) {
         return_shared_memory(task.size.shared_bytes(), borrowed);
         settle_block(team);
-        team.own = outer_own;
-        team.own_counts = outer_counts;
-        team.refused_shared = outer_refused;
-        team.shared_memory = outer_shared_memory;
-        team.launched = 0;
+        if (nested) {
+            team.own = outer_own;
+            team.own_counts = outer_counts;
+            team.refused_shared = outer_refused;
+            team.shared_memory = outer_shared_memory;
+            team.launched = 0;
+        }
     }
     __syncwarp();
-    if (rank < task_words) word_of(team.current, rank) = outer_word;
-    if (lane_rank() == 0) {
-        --warp.level;
-        warp.depth = outer_depth;
+    if (lane_rank() == 0) --warp.level;
+    if (nested) {
+        if (rank < task_words) word_of(team.current, rank) = outer_word;
+        frame.end();
     }
-    frame.end();
     if (rank < warp_size) exchange_block_tasks_now_and_then();
 }
 
@@ -383,7 +383,7 @@ __device__ __noinline__ inline bool take_next_block(team_state& team) {
             // A grid that has continued may have several blocks.
             if (++newest.first == newest.last) store_relaxed_in_block(team.staged, staged - 1);
             // Others look for work there.
-            if (staged > 1 && block_tasks_on_deque() < tuning::few_block_tasks) {
+            if (staged > 1 && block_tasks_on_deque() == 0) {
                 if (team.batch > 0) flush_team_batch(team);
                 push_staged(team, staged / 2);
             }

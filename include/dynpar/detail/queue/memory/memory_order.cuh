@@ -107,21 +107,6 @@ __device__ inline T load_fresh(const T* place) {
 __device__ inline void barrier_of_warps(unsigned number, unsigned threads) {
     asm volatile("barrier.cta.sync %0, %1;" : : "r"(number), "r"(threads) : "memory");
 }
-/// The same: whether any thread says yes.
-__device__ inline bool barrier_of_warps_or(unsigned number, unsigned threads, bool says) {
-    unsigned any;
-    asm volatile(
-        "{\n"
-        ".reg .pred says, any;\n"
-        "setp.ne.u32 says, %3, 0;\n"
-        "barrier.cta.red.or.pred any, %1, %2, says;\n"
-        "selp.u32 %0, 1, 0, any;\n"
-        "}"
-        : "=r"(any)
-        : "r"(number), "r"(threads), "r"(says ? 1u : 0u)
-        : "memory");
-    return any != 0;
-}
 
 /// A value whose origin the compiler must not know.
 __device__ inline unsigned opaque(unsigned value) {
@@ -197,9 +182,6 @@ __device__ inline T load_fresh(const T* place) {
 __device__ inline void barrier_of_warps(unsigned number, unsigned threads) {
     simulated_gpu::barrier_of_warps(number, threads);
 }
-__device__ inline bool barrier_of_warps_or(unsigned number, unsigned threads, bool says) {
-    return simulated_gpu::barrier_of_warps_or(number, threads, says);
-}
 __device__ inline unsigned opaque(unsigned value) { return value; }
 __device__ inline const void* opaque(const void* address) { return address; }
 __device__ inline unsigned stack_place() { return 0; }
@@ -271,9 +253,6 @@ __device__ inline T load_fresh(const T* place) {
 }
 __device__ inline void barrier_of_warps(unsigned number, unsigned threads) {
     simulated_gpu::barrier_of_warps(number, threads);
-}
-__device__ inline bool barrier_of_warps_or(unsigned number, unsigned threads, bool says) {
-    return simulated_gpu::barrier_of_warps_or(number, threads, says);
 }
 __device__ inline unsigned opaque(unsigned value) { return value; }
 __device__ inline const void* opaque(const void* address) { return address; }

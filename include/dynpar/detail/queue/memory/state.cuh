@@ -265,6 +265,7 @@ struct warp_state {
     unsigned searches;     // it has nothing to run, and is counted in gang_state::searching
 
     unsigned team;    // that it runs a block with: the number of a team_state
+    unsigned turns;   // the next vote of its team of each size, a byte each: see rendezvous.cuh
     unsigned called;  // a team_state's number plus one: its team begins a block; 0: it has not been called
 
     unsigned long long request;
@@ -286,6 +287,8 @@ struct noted_kernels {
     }
 };
 
+inline constexpr unsigned vote_turns = 3;
+
 /// Warps that run blocks together: of each power of two of a worker block's warps those that begin at a multiple of it,
 /// and all of them. So a warp is in one team of each size, and of two teams that have a warp in common one contains the
 /// other. A block of one may wait, and on top of it a block of the other run: so each team has a state of its own, and
@@ -304,6 +307,8 @@ struct team_state {
     unsigned warps;  // a bit for each
     unsigned first_thread;
     unsigned threads;
+    // Votes of its threads, in turns: see rendezvous.cuh.
+    unsigned votes[vote_turns], other_votes[vote_turns];
     // What its blocks have launched for teams and no other warp sees yet: see staged_blocks.cuh.
     unsigned staged;
     unsigned staged_before;  // the block that runs
