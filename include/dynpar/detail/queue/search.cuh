@@ -6,7 +6,7 @@
 // 4. the end of the run;
 // 5. the warp's own deques: a continuation may have begun on them;
 // 6. a chunk of the first grid that no worker block has come for;
-// 7. a block task, of the worker block's deque or chunk: the warp offers to join, and waits for the others;
+// 7. a block task, of the worker block's deque or chunk: the warp calls teams that are complete;
 // 8. for one idle warp of each worker block, its scout: open grids for teams, donations of block tasks, and steal
 //    requests of other worker blocks.
 //
@@ -74,20 +74,23 @@ __device__ inline bool block_task_is_open(unsigned& place, open_grid_word& seen)
 
 enum class finding : int { nothing, over, donation, block_task, own_task, of_chunk, block_work };
 
-/// One lane of an idle warp: sleeps until something comes. Returns a donation, or blocks of the chunk, which it claims
-/// at once; `nothing` for everything else. Idle warps spend most of their time here. The loop is short: if it were
+/// One lane of an idle warp that has offered to run block tasks: sleeps until something comes. Returns a call, a donation,
+/// or blocks of the chunk, which it claims at once after it has withdrawn; `nothing` for everything else. Idle warps spend most of their time here. The loop is short: if it were
 /// longer, it would drive the code that they run next out of the instruction cache.
 __device__ inline finding poll_until_something_comes(unsigned polls, bool scouts, warp_claim& claim) {
     gang_state& gang = this_block().gang;
     std::uint32_t turn = 0;  // as of the poll before: nothing here waits for device memory
     std::uint32_t block_turn = 0;
     for (unsigned poll = 0; poll < polls; ++poll) {
+        if (is_called()) return finding::block_task;
         const bool has_donation = is_donation(turn);
         turn = load_warp_cell();
         poll_shared_state();
         if (chunk_is_for_warps()) {
+            if (!withdraw()) return finding::block_task;
             claim = claim_as_warp();
             if (claim.left != 0) return finding::of_chunk;
+            offer_when_idle();
         } else {
             __nanosleep(tuning::poll_nanoseconds);
         }
@@ -124,36 +127,24 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
     warp_state& warp = this_warp();
     gang_state& gang = this_block().gang;
     run_control& control = *engine().control;
-    bool offered = false;
-    // What the other warps have agreed on in the meantime comes first: they count on this warp.
-    const auto unless_joined = [&](finding found) { return offered && !withdraw() ? finding::block_task : found; };
+    offer_when_idle();
+    // The team that has called this warp in the meantime comes first: it counts on it.
+    const auto unless_called = [](finding found) { return withdraw() ? found : finding::block_task; };
     for (unsigned tries = 0;; ++tries) {
         const bool scouts = becomes_scout();
-        if (offered) {
-            poll_shared_state();
-            if (chunk_is_for_warps()) {
-                if (!withdraw()) return finding::block_task;
-                offered = false;
-            }
-        }
-        if (!offered) {
-            const bool has_requests = warp.has_request != 0 && (!scouts || load_relaxed_in_block(gang.has_request) != 0);
-            const finding found =
-                poll_until_something_comes(has_requests ? tuning::polls_with_request : polls, scouts, claim);
-            polls = 0;
-            if (found != finding::nothing) return found;
-        }
-        if (load_relaxed_in_block(gang.over) != not_over) return unless_joined(finding::over);
+        const bool has_requests = warp.has_request != 0 && (!scouts || load_relaxed_in_block(gang.has_request) != 0);
+        const finding found =
+            poll_until_something_comes(has_requests ? tuning::polls_with_request : polls, scouts, claim);
+        polls = 0;
+        if (found == finding::block_task || found == finding::of_chunk) return found;
+        if (found != finding::nothing) return unless_called(found);
+        if (load_relaxed_in_block(gang.over) != not_over) return unless_called(finding::over);
         flush_block_batch();
-        if (!has_no_tasks()) return unless_joined(finding::own_task);
-        if (take_first_chunk()) return unless_joined(finding::own_task);
-        const bool block_wanted = block_task_wanted(warp.depth);
-        if (block_wanted && !offered) offered = offer_to_join();
-        if (offered && is_called()) return finding::block_task;
-        if (offered && !block_wanted) {
-            if (!withdraw()) return finding::block_task;
-            offered = false;
-        }
+        if (!has_no_tasks()) return unless_called(finding::own_task);
+        if (take_first_chunk()) return unless_called(finding::own_task);
+        call_teams_if_any();
+        if (is_called()) return finding::block_task;
+        const bool block_wanted = load_relaxed_in_block(gang.has_candidate) != 0;
         const bool free_for_more = !block_wanted && !has_block_work();
         // Now and then also when there is other work: the worker block's warps may not be able to join before it has
         // the blocks that one of them waits for.
@@ -162,12 +153,12 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
         if (scouts && (free_for_more || tries % 16 == 15) && block_task_is_open(place, seen)) fetch_chunk(place, seen);
         post_warp_request();
         if (scouts && free_for_more) post_block_request();
-        if (donation_is_there()) return unless_joined(finding::donation);  // if not taken now, it stays in its cell
+        if (donation_is_there()) return unless_called(finding::donation);  // if not taken now, it stays in its cell
         if (scouts &&
             (block_donation_is_there() || (has_block_tasks_to_donate() && has_open_request(control.block_requests)))) {
-            return unless_joined(finding::block_work);  // or on the deque
+            return unless_called(finding::block_work);  // or on the deque
         }
-        if (offered) __nanosleep(50);
+        if (block_wanted) __nanosleep(50);
         if (tries % 16 == 15) check_deadline();
     }
 }

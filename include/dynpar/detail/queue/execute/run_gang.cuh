@@ -1,9 +1,10 @@
 // Queue engine: block tasks, for which several warps of a worker block come together: how they agree on one, and run it.
 //
-// A worker block has one candidate at a time, and each of its warps that has nothing else to do offers to run it. As soon
-// as all warps of a team of its size have offered, one of them calls the team: it takes the candidate and their offers,
-// all of them at once. Who has offered and is called runs the block; who withdraws before is not called. A team runs more
-// blocks of its size as long as there are any, and its warps then part.
+// A worker block has one candidate at a time. A warp offers to run block tasks when it has nothing else to do, or waits
+// and the candidate may run on top of that. As soon as all warps of a team of the candidate's size have offered, one of
+// them calls the team: it takes the candidate, and their offers, all of them at once, and goes on with the next block.
+// Who has offered and is called runs the block; who withdraws before is not called. A team runs more blocks of its size
+// as long as there are any; then it parts, and calls teams of its own warps for smaller blocks.
 //
 // On top of a wait only what is deeper may run. If some warp cannot join for that reason, it looks for a deeper
 // candidate, which takes the other one's place. So the deepest block task of a worker block gets its team at last: all
@@ -114,54 +115,75 @@ __device__ __noinline__ inline bool offer_to_join() {
     return offers;
 }
 
-/// One lane that has offered: calls this warp's team for the candidate, if all of it have offered.
-__device__ __noinline__ inline void call_team() {
+/// One lane of a warp that waits for nothing: offers to run any block.
+__device__ inline void offer_when_idle() { fetch_or_relaxed(this_block().gang.ready, 1u << warp_rank()); }
+
+/// Under the lock: whether so many warps from that one on may all run the candidate. Some may have offered for a deeper
+/// one, which is gone; as long as a warp's offer is there, what it waits for does not change.
+__device__ inline bool may_all_run_candidate(unsigned first, unsigned warps) {
+    const int depth = static_cast<int>(load_relaxed_in_block(this_block().gang.depth));
+    for (unsigned warp = first; warp < first + warps; ++warp) {
+        if (load_relaxed_in_block(warp_number(warp).depth) >= depth) return false;
+    }
+    return true;
+}
+/// Under the lock: takes the offers of these warps, all of them or none. Any may withdraw meanwhile.
+__device__ inline bool take_offers(unsigned warps) {
+    unsigned& offers = this_block().gang.ready;
+    unsigned seen = load_relaxed_in_block(offers);
+    while ((seen & warps) == warps) {
+        const unsigned found = compare_exchange_relaxed(offers, seen, seen & ~warps);
+        if (found == seen) return true;
+        seen = found;
+    }
+    return false;
+}
+
+/// One lane: calls teams that have offered for the candidate, and for what there is after it.
+__device__ __noinline__ inline void call_teams() {
     gang_state& gang = this_block().gang;
+    const unsigned all = warps_of_worker_block();
     with_block_lock(gang.lock, [&] {
-        if (load_relaxed_in_block(gang.has_candidate) == 0) return;
-        const unsigned team_warps = load_relaxed_in_block(gang.warps);
-        const unsigned warps = warps_of_team(team_warps);
-        const unsigned all = warps_of_worker_block();
-        if (warps == 0) return;
-        // Some may have offered for a deeper one. As long as a warp's offer is there, its depth does not change.
-        unsigned ready = load_relaxed_in_block(gang.ready);
-        if ((ready & warps) != warps) return;
-        fence_in_block();
-        for (unsigned warp = 0; warp < all; ++warp) {
-            if ((warps >> warp & 1) != 0 &&
-                load_relaxed_in_block(warp_number(warp).depth) >= static_cast<int>(load_relaxed_in_block(gang.depth)))
-                return;
+        while (load_relaxed_in_block(gang.ready) != 0) {
+            if (load_relaxed_in_block(gang.has_candidate) == 0) {
+                wide_task task;
+                if (!take_block(-1, task)) return;
+                put_candidate(task);
+            }
+            const unsigned team_warps = load_relaxed_in_block(gang.warps);
+            bool called = false;
+            for (unsigned first = 0; first + team_warps <= all && !called; first += team_warps) {
+                const unsigned warps = (all_lanes >> (warp_size - team_warps)) << first;
+                if ((load_relaxed_in_block(gang.ready) & warps) != warps) continue;
+                fence_in_block();
+                if (!may_all_run_candidate(first, team_warps) || !take_offers(warps)) continue;
+                called = true;
+                const unsigned team = team_number(team_warps, first, all);
+                copy_task(team_of_number(team).next, gang.candidate);
+                store_relaxed_in_block(gang.has_candidate, 0u);
+                fence_in_block();
+                for (unsigned warp = first; warp < first + team_warps; ++warp)
+                    store_relaxed_in_block(warp_number(warp).called, team + 1);
+            }
+            if (!called) return;
         }
-        while (true) {
-            if ((ready & warps) != warps) return;  // one has withdrawn
-            const unsigned found = compare_exchange_relaxed(gang.ready, ready, ready & ~warps);
-            if (found == ready) break;
-            ready = found;
-        }
-        const unsigned team = team_number(team_warps, warp_rank(), all);
-        copy_task(team_of_number(team).next, gang.candidate);
-        store_relaxed_in_block(gang.has_candidate, 0u);
-        fence_in_block();
-        for (unsigned warp = 0; warp < all; ++warp) {
-            if ((warps >> warp & 1) != 0) store_relaxed_in_block(warp_number(warp).called, team + 1);
-        }
-        // For those that have offered and are not called.
-        wide_task task;
-        if (load_relaxed_in_block(gang.ready) != 0 && take_block(-1, task)) put_candidate(task);
     });
 }
 
 /// One lane that has offered: whether its team is called.
 __device__ inline bool is_called() {
+    return (load_relaxed_in_block(this_block().gang.ready) & 1u << warp_rank()) == 0;
+}
+/// One lane that has offered: calls teams if its own is complete, or if a block is there that is no candidate yet.
+__device__ inline void call_teams_if_any() {
     gang_state& gang = this_block().gang;
-    const unsigned mine = 1u << warp_rank();
-    const unsigned ready = load_relaxed_in_block(gang.ready);
-    if ((ready & mine) == 0) return true;
-    if (load_relaxed_in_block(gang.has_candidate) == 0) return false;
-    const unsigned warps = warps_of_team(load_relaxed_in_block(gang.warps));
-    if (warps == 0 || (ready & warps) != warps) return false;
-    call_team();
-    return (load_relaxed_in_block(gang.ready) & mine) == 0;
+    if (load_relaxed_in_block(gang.has_candidate) != 0) {
+        const unsigned warps = warps_of_team(load_relaxed_in_block(gang.warps));
+        if (warps == 0 || (load_relaxed_in_block(gang.ready) & warps) != warps) return;
+    } else if (!has_block_work()) {
+        return;
+    }
+    call_teams();
 }
 /// One lane that has offered: false if its team has been called: then this warp must run the block.
 __device__ inline bool withdraw() {
@@ -193,6 +215,7 @@ __device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0
     if (lane_rank() == 0 && block_task_wanted(this_warp().depth) && offer_to_join()) {
         int most = 0;
         for (unsigned polls = 0, until = patience; polls < until && !called; ++polls) {
+            call_teams_if_any();
             called = is_called();
             if (!called) __nanosleep(50);
             if (this_warp().depth < 0) continue;
