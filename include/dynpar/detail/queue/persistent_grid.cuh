@@ -17,21 +17,17 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// All lanes of a warp: says of each team who is in it, a lane for each.
-__device__ inline void begin_teams() {
+/// All lanes of a warp: who is in the team of that number.
+__device__ inline void begin_team(unsigned number) {
     const unsigned all = warps_of_worker_block();
-    for (unsigned team_warps = least_team_warps(all);; team_warps *= 2) {
-        const unsigned size = min(team_warps, all);
-        const unsigned first = lane_rank() * size;
-        if (first + size <= all) {
-            team_state& team = team_of_number(team_number(size, first, all));
-            team.warps = (all_lanes >> (warp_size - size)) << first;
-            team.first_thread = first * warp_size;
-            team.threads = size * warp_size;
-        }
-        if (size == all) break;
-    }
-    __syncwarp();
+    const unsigned depth = 31 - static_cast<unsigned>(__clz(static_cast<int>(number)));  // in the heap
+    const unsigned size = number == 1 ? all : rounded_up_warps(all) >> depth;
+    const unsigned first = (number - (1u << depth)) * size;
+    if (lane_rank() != 0 || first + size > all) return;
+    team_state& team = team_of_number(number);
+    team.warps = (all_lanes >> (warp_size - size)) << first;
+    team.first_thread = first * warp_size;
+    team.threads = size * warp_size;
 }
 
 /// All threads of a worker block: prepares its shared memory for the run. Inlined, since it reads the persistent grid's
@@ -55,9 +51,10 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
 #pragma unroll
         for (unsigned i = lane_rank(); i < sizeof(engine_view) / sizeof(unsigned); i += warp_size) to[i] = from[i];
     }
-    if (warp_rank() == min(1u, warps_of_worker_block() - 1)) {
-        clear(&team_of_number(0), team_states(warps_of_worker_block()) * sizeof(team_state));
-        begin_teams();
+    for (unsigned team = warp_rank(); team < team_states(warps_of_worker_block()); team += warps_of_worker_block()) {
+        clear(&team_of_number(team), sizeof(team_state));
+        if (team != 0) begin_team(team);
+        __syncwarp();
     }
     if (threadIdx.x < warp_size) {
         gang_state& gang = this_block().gang;

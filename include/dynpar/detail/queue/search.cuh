@@ -6,8 +6,9 @@
 // 4. the end of the run;
 // 5. the warp's own deques: a continuation may have begun on them;
 // 6. a chunk of the first grid that no worker block has come for;
-// 7. a block task, of the worker block's deque or chunk: the warp calls teams that are complete;
-// 8. for one idle warp of each worker block, its scout: open grids for teams, donations of block tasks, and steal
+// 7. for one idle warp of each worker block, its scout: blocks on the worker block's deque or of its chunk, for which it
+//    calls teams;
+// 8. for the scout, too: open grids for teams, donations of block tasks, and steal
 //    requests of other worker blocks.
 //
 // A warp that finds none of these posts a steal request, and the scout another for its worker block; then it polls
@@ -95,11 +96,11 @@ __device__ inline finding poll_until_something_comes(unsigned polls, bool scouts
             __nanosleep(tuning::poll_nanoseconds);
         }
         if (has_donation) return finding::donation;
-        if (load_relaxed_in_block(gang.over) != not_over || load_relaxed_in_block(gang.has_candidate) != 0) break;
-        if (has_block_work()) break;
+        if (load_relaxed_in_block(gang.over) != not_over || load_relaxed_in_block(gang.scout) == 0) break;
         if (scouts && poll % 2 == 1) {
             unsigned place;
             open_grid_word seen;
+            if (load_relaxed_in_block(gang.has_candidate) != 0 || has_block_work()) break;
             if (is_block_donation(block_turn) || block_task_is_open(place, seen)) break;
             block_turn = load_block_cell();
         }
@@ -142,7 +143,7 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
         flush_block_batch();
         if (!has_no_tasks()) return unless_called(finding::own_task);
         if (take_first_chunk()) return unless_called(finding::own_task);
-        call_teams_if_any();
+        if (scouts) call_teams_if_any();
         if (is_called()) return finding::block_task;
         const bool block_wanted = load_relaxed_in_block(gang.has_candidate) != 0;
         const bool free_for_more = !block_wanted && !has_block_work();
@@ -158,7 +159,7 @@ __device__ inline finding search(warp_claim& claim, unsigned polls) {
             (block_donation_is_there() || (has_block_tasks_to_donate() && has_open_request(control.block_requests)))) {
             return unless_called(finding::block_work);  // or on the deque
         }
-        if (block_wanted) __nanosleep(50);
+        if (scouts && block_wanted) __nanosleep(50);
         if (tries % 16 == 15) check_deadline();
     }
 }

@@ -139,10 +139,17 @@ __device__ inline bool take_offers(unsigned warps) {
     return false;
 }
 
+/// Of the warps that have offered, the first one of each complete team of that size.
+__device__ inline unsigned complete_teams(unsigned ready, unsigned team_warps) {
+    const unsigned all = warps_of_worker_block();
+    if (team_warps == all) return ready == all_lanes >> (warp_size - all) ? 1u : 0u;
+    for (unsigned n = 1; n < team_warps; n *= 2) ready &= ready >> n;
+    return ready & all_lanes / ((1u << team_warps) - 1);  // at the multiples of the size
+}
+
 /// One lane: calls teams that have offered for the candidate, and for what there is after it.
 __device__ __noinline__ inline void call_teams() {
     gang_state& gang = this_block().gang;
-    const unsigned all = warps_of_worker_block();
     with_block_lock(gang.lock, [&] {
         while (load_relaxed_in_block(gang.ready) != 0) {
             if (load_relaxed_in_block(gang.has_candidate) == 0) {
@@ -151,21 +158,21 @@ __device__ __noinline__ inline void call_teams() {
                 put_candidate(task);
             }
             const unsigned team_warps = load_relaxed_in_block(gang.warps);
-            bool called = false;
-            for (unsigned first = 0; first + team_warps <= all && !called; first += team_warps) {
-                const unsigned warps = (all_lanes >> (warp_size - team_warps)) << first;
-                if ((load_relaxed_in_block(gang.ready) & warps) != warps) continue;
-                fence_in_block();
-                if (!may_all_run_candidate(first, team_warps) || !take_offers(warps)) continue;
-                called = true;
-                const unsigned team = team_number(team_warps, first, all);
-                copy_task(team_of_number(team).next, gang.candidate);
-                store_relaxed_in_block(gang.has_candidate, 0u);
-                fence_in_block();
-                for (unsigned warp = first; warp < first + team_warps; ++warp)
-                    store_relaxed_in_block(warp_number(warp).called, team + 1);
+            unsigned teams = complete_teams(load_relaxed_in_block(gang.ready), team_warps);
+            fence_in_block();
+            unsigned first = 0, warps = 0;
+            for (; teams != 0; teams &= teams - 1) {
+                first = static_cast<unsigned>(__ffs(static_cast<int>(teams))) - 1;
+                warps = (all_lanes >> (warp_size - team_warps)) << first;
+                if (may_all_run_candidate(first, team_warps) && take_offers(warps)) break;
             }
-            if (!called) return;
+            if (teams == 0) return;
+            const unsigned team = team_number(team_warps, first, warps_of_worker_block());
+            copy_task(team_of_number(team).next, gang.candidate);
+            store_relaxed_in_block(gang.has_candidate, 0u);
+            fence_in_block();
+            for (unsigned warp = first; warp < first + team_warps; ++warp)
+                store_relaxed_in_block(warp_number(warp).called, team + 1);
         }
     });
 }
@@ -174,12 +181,11 @@ __device__ __noinline__ inline void call_teams() {
 __device__ inline bool is_called() {
     return (load_relaxed_in_block(this_block().gang.ready) & 1u << warp_rank()) == 0;
 }
-/// One lane that has offered: calls teams if its own is complete, or if a block is there that is no candidate yet.
+/// One lane: calls teams if one is complete, or if a block is there that is no candidate yet.
 __device__ inline void call_teams_if_any() {
     gang_state& gang = this_block().gang;
     if (load_relaxed_in_block(gang.has_candidate) != 0) {
-        const unsigned warps = warps_of_team(load_relaxed_in_block(gang.warps));
-        if (warps == 0 || (load_relaxed_in_block(gang.ready) & warps) != warps) return;
+        if (complete_teams(load_relaxed_in_block(gang.ready), load_relaxed_in_block(gang.warps)) == 0) return;
     } else if (!has_block_work()) {
         return;
     }

@@ -376,9 +376,11 @@ struct block_state {
 
 /// A power of two, at least as many.
 DYNPAR_FUNCTION constexpr unsigned rounded_up_warps(unsigned warps) {
-    unsigned rounded = 1;
-    while (rounded < warps) rounded *= 2;
-    return rounded;
+    unsigned below = warps - 1;
+    below |= below >> 1;
+    below |= below >> 2;
+    below |= below >> 4;
+    return below + 1;
 }
 /// CUDA gives a block 16 barriers, and each team has its own: so there are at most 15 teams, which the smallest are as
 /// large as they must be for.
