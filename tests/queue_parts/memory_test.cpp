@@ -407,7 +407,7 @@ TEST_CASE("block tasks that the warps of a worker block push and take come off i
                 bool found = false;
                 const int deeper_than = random.below(2) == 0 ? -1 : static_cast<int>(random.below(30));
                 queue::with_block_lock(queue::this_block().gang.lock,
-                                       [&] { found = queue::take_block_task(deeper_than, task); });
+                                       [&] { found = queue::take_block_task(deeper_than, queue::any_threads, task); });
                 if (found) {
                     if (!is_intact(task) || !queue::is_deeper(task, deeper_than)) faults.add();
                     taken[task.arguments.word[0]].add();

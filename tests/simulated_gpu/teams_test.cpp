@@ -116,6 +116,39 @@ TEST_CASE("blocks of every width run on worker blocks of every size, and each ha
     }
 }
 
+struct add_one {
+    static constexpr const char* name = "add_one";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* count) const {
+        if (block.thread_rank() == 0) dynpar::atomic_add(count, u64{1});
+    }
+};
+
+/// A long block that launches a grid that its own warp is needed for, and narrower ones. Looks for a long time whether
+/// those have run.
+struct look_for_narrow {
+    static constexpr const char* name = "look_for_narrow";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* wide, u64* narrow, u64* seen) const {
+        if (block.thread_rank() != 0) return;
+        block.launch(add_one{}, dynpar::shape(1, 256), wide);
+        for (unsigned i = 0; i < 1000; ++i) dynpar::atomic_add(wide, u64{0});  // until it is the candidate
+        for (unsigned i = 0; i < 20; ++i) block.launch(add_one{}, dynpar::shape(1, 64), narrow);
+        for (unsigned i = 0; i < 1000000 && *seen != 20; ++i) *seen = dynpar::atomic_add(narrow, u64{0});
+    }
+};
+
+TEST_CASE("a block that needs a warp with a long task does not keep narrower blocks from running") {
+    auto engine = engine_of(256, 1);
+    auto counts = engine.make_buffer<u64>(3);
+    counts.copy_from(std::vector<u64>(3, 0).data());
+    engine.run(look_for_narrow{}, dynpar::shape(1, 32), counts.data(), counts.data() + 1, counts.data() + 2);
+    const std::vector<u64> found = counts.to_vector();
+    CHECK(found[0] == 1);
+    CHECK(found[1] == 20);
+    CHECK(found[2] == 20);
+}
+
 /// A block that continues with a grid of several.
 struct continue_wide {
     static constexpr const char* name = "continue_wide";

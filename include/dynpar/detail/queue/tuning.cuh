@@ -93,6 +93,12 @@ inline constexpr unsigned block_tasks_in_a_row = 64;
 // What block tasks launch for single warps may pile up to so many tasks a warp.
 inline constexpr std::uint32_t tasks_piled_up = 32;
 
+// Narrower blocks that may run before a candidate for which warps are missing. Without a bound it might wait for ever.
+inline constexpr unsigned most_passed_over = 256;
+// A team gives half of its staged blocks to the worker block's deque when that has fewer than so many: one would stay
+// there, and no other worker block would get any.
+inline constexpr std::uint32_t few_block_tasks = 2;
+
 // ---- memory
 
 // Free grid nodes and free pieces of 256 bytes that a warp caches at most, and nodes that it exchanges with the depot

@@ -65,7 +65,7 @@ __device__ inline void put_candidate(const wide_task& task) {
 
 /// Under the lock: takes one block of a block task that is deeper than that, from the worker block's deque or its chunk.
 __device__ inline bool take_block(int deeper_than, wide_task& task) {
-    if (take_block_task(deeper_than, task)) return true;
+    if (take_block_task(deeper_than, any_threads, task)) return true;
     if (!take_of_chunk(deeper_than, true, task)) return false;
     const bool on_block = (task.info & info::width_mask) == info::on_block;
     // Perhaps the chunk was replaced meanwhile.
@@ -147,6 +147,36 @@ __device__ inline unsigned complete_teams(unsigned ready, unsigned team_warps) {
     return ready & all_lanes / ((1u << team_warps) - 1);  // at the multiples of the size
 }
 
+/// Under the lock: a narrower block has come before a candidate for so many warps.
+__device__ inline void note_passed_over(unsigned warps) {
+    gang_state& gang = this_block().gang;
+    ++gang.passed_over;
+    gang.passed_over_warps = max(gang.passed_over_warps, warps);
+}
+
+/// Under the lock, where warps are missing for the candidate: puts a narrower block in its place, for which there are
+/// enough. False if there is none, or if that has happened too often. Otherwise a block that needs a warp with a long
+/// task would keep all others waiting.
+__device__ __noinline__ inline bool pass_over() {
+    gang_state& gang = this_block().gang;
+    const unsigned ready = load_relaxed_in_block(gang.ready);
+    unsigned most = 0;  // warps of a complete team
+    for (unsigned warps = least_team_warps(warps_of_worker_block()); warps < load_relaxed_in_block(gang.warps);
+         warps *= 2) {
+        if (complete_teams(ready, warps) != 0) most = warps;
+    }
+    wide_task task;
+    if (most == 0 || gang.passed_over >= tuning::most_passed_over ||
+        !take_block_task(-1, most * warp_size, task))
+        return false;
+    const bool fits = team_warps_for(task.size) <= most;  // it may need more for its shared memory
+    if (!push_block_task(fits ? gang.candidate : task)) stop_run(no_memory);
+    if (!fits) return false;
+    note_passed_over(load_relaxed_in_block(gang.warps));
+    put_candidate(task);
+    return true;
+}
+
 /// One lane: calls teams that have offered for the candidate, and for what there is after it.
 __device__ __noinline__ inline void call_teams() {
     gang_state& gang = this_block().gang;
@@ -161,6 +191,10 @@ __device__ __noinline__ inline void call_teams() {
             unsigned teams = complete_teams(load_relaxed_in_block(gang.ready), team_warps);
             fence_in_block();
             unsigned first = 0, warps = 0;
+            if (teams == 0) {
+                if (!pass_over()) return;
+                continue;
+            }
             for (; teams != 0; teams &= teams - 1) {
                 first = static_cast<unsigned>(__ffs(static_cast<int>(teams))) - 1;
                 warps = (all_lanes >> (warp_size - team_warps)) << first;
@@ -168,6 +202,7 @@ __device__ __noinline__ inline void call_teams() {
             }
             if (teams == 0) return;
             const unsigned team = team_number(team_warps, first, warps_of_worker_block());
+            if (team_warps >= gang.passed_over_warps) gang.passed_over = gang.passed_over_warps = 0;
             copy_task(team_of_number(team).next, gang.candidate);
             store_relaxed_in_block(gang.has_candidate, 0u);
             fence_in_block();
@@ -185,7 +220,9 @@ __device__ inline bool is_called() {
 __device__ inline void call_teams_if_any() {
     gang_state& gang = this_block().gang;
     if (load_relaxed_in_block(gang.has_candidate) != 0) {
-        if (complete_teams(load_relaxed_in_block(gang.ready), load_relaxed_in_block(gang.warps)) == 0) return;
+        if (complete_teams(load_relaxed_in_block(gang.ready), load_relaxed_in_block(gang.warps)) == 0 &&
+            !has_block_tasks())
+            return;
     } else if (!has_block_work()) {
         return;
     }
@@ -405,6 +442,12 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
 __device__ __noinline__ inline bool take_next_block(team_state& team) {
     gang_state& gang = this_block().gang;
     const unsigned team_warps = team.threads / warp_size;
+    if (team.batch != 0 && load_relaxed_in_block(team.staged) == 0) {
+        // What comes next has nothing to do with what the team has run, for which others may be waiting.
+        team.keeps = 1;
+        flush_team_batch(team);
+        team.keeps = 0;
+    }
     if (const unsigned staged = load_relaxed_in_block(team.staged); staged != 0) {
         wide_task& newest = staged_block(team, staged - 1);
         if (team_warps_for(newest.size) == team_warps) {
@@ -412,7 +455,7 @@ __device__ __noinline__ inline bool take_next_block(team_state& team) {
             // A grid that has continued may have several blocks.
             if (++newest.first == newest.last) store_relaxed_in_block(team.staged, staged - 1);
             // Others look for work there.
-            if (staged > 1 && block_tasks_on_deque() == 0) {
+            if (staged > 1 && block_tasks_on_deque() < tuning::few_block_tasks) {
                 if (team.batch > 0) flush_team_batch(team);
                 push_staged(team, staged / 2);
             }
@@ -420,25 +463,31 @@ __device__ __noinline__ inline bool take_next_block(team_state& team) {
         }
     }
     bool taken = false;
+    flush_team_batch(team);
     const auto take = [&] {
         bool found = false;
         with_block_lock(gang.lock, [&] {
-            if (load_relaxed_in_block(gang.has_candidate) != 0) {
-                found = true;
-                taken = load_relaxed_in_block(gang.warps) == team_warps;
-                if (!taken) return;
+            if (load_relaxed_in_block(gang.has_candidate) == 0) {
+                wide_task task;
+                if (!take_block(-1, task)) return;
+                put_candidate(task);
+            }
+            found = true;
+            const unsigned wanted = load_relaxed_in_block(gang.warps);
+            taken = wanted == team_warps;
+            if (taken) {
                 copy_task(team.next, gang.candidate);
                 store_relaxed_in_block(gang.has_candidate, 0u);
-                return;
-            }
-            wide_task task;
-            if (!take_block(-1, task)) return;
-            found = true;
-            taken = team_warps_for(task.size) == team_warps;
-            if (taken) {
-                copy_task(team.next, task);
-            } else {
-                put_candidate(task);
+            } else if (wanted > team_warps && gang.passed_over < tuning::most_passed_over) {
+                wide_task narrower;
+                if (!take_block_task(-1, team.threads, narrower)) return;
+                taken = team_warps_for(narrower.size) == team_warps;
+                if (taken) {
+                    note_passed_over(wanted);
+                    copy_task(team.next, narrower);
+                } else if (!push_block_task(narrower)) {
+                    stop_run(no_memory);
+                }
             }
         });
         return found;

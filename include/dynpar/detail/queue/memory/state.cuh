@@ -330,6 +330,8 @@ struct gang_state {
     unsigned depth;  // of the candidate
     unsigned warps;  // that it takes
     unsigned ready;  // a bit for each warp that has offered to run it
+    unsigned passed_over;        // how often another has taken the place of a wider candidate
+    unsigned passed_over_warps;  // that the widest of those takes
     unsigned has_request;
     unsigned exchanges;  // a warp exchanges block tasks with other worker blocks: see as_exchanger()
     unsigned long long request;
@@ -337,6 +339,7 @@ struct gang_state {
     unsigned scout;          // the idle warp that looks for block tasks elsewhere, its number plus one; 0: none
     unsigned looks_to_skip;  // by a warp that exchanges: see exchange_block_tasks_now_and_then
     unsigned had_several;    // tasks on the deque, when one last looked
+    unsigned reserved[2];
 
     // The chunk that this worker block has claimed of an open grid, for its warps: see block_chunk.cuh.
     unsigned chunk_lock;  // of the lane that fetches the next one

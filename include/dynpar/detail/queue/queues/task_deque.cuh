@@ -313,15 +313,17 @@ __device__ inline bool push_block_task(const wide_task& task) {
     return pushed;
 }
 
-/// Under the lock: takes one block of the newest task that is deeper than that, also from spilled tasks. False if there
-/// is none.
-__device__ inline bool take_block_task(int deeper_than, wide_task& task) {
+inline constexpr unsigned any_threads = ~0u;
+
+/// Under the lock: takes one block of the newest task that is deeper than that and takes so many threads at most, also
+/// from spilled tasks. False if there is none.
+__device__ inline bool take_block_task(int deeper_than, unsigned most_threads, wide_task& task) {
     gang_state& gang = this_block().gang;
     const std::uint32_t steal_end = load_relaxed_in_block(gang.steal_end);
     const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
     for (std::uint32_t place = owner_end; place != steal_end;) {
         wide_task& found = block_task_slot(--place);
-        if (!is_deeper(found, deeper_than)) continue;
+        if (!is_deeper(found, deeper_than) || found.size.threads() > most_threads) continue;
         copy_task(task, found);
         if (task.first + 1 == task.last) {
             if (place != owner_end - 1) copy_task(found, block_task_slot(owner_end - 1));
@@ -339,7 +341,7 @@ __device__ inline bool take_block_task(int deeper_than, wide_task& task) {
         wide_task* const tasks = tasks_of<wide_task>(segment);
         for (std::uint32_t number = segment->count; number-- != 0;) {
             wide_task& found = tasks[number];
-            if (!is_deeper(found, deeper_than)) continue;
+            if (!is_deeper(found, deeper_than) || found.size.threads() > most_threads) continue;
             copy_task(task, found);
             if (task.first + 1 != task.last) {
                 ++found.first;
