@@ -250,26 +250,33 @@ TEST_CASE("the thread that brings a counter to zero sees what all have done that
     CHECK(sees.hold());
 }
 
+/// All lanes: this warp runs blocks together with all others of its worker block.
+void be_in_team() {
+    if (queue::lane_rank() == 0) queue::this_warp().team = 1;
+    __syncwarp();
+}
+
 TEST_CASE("a block has one node, whichever of its threads makes it, and behind a fence all find it filled in") {
     constexpr unsigned rounds = 60, warps = 3;
     machine m({2, warps});
     const no_races sees;
     counter<unsigned> faults;
     m.run([&] {
-        queue::gang_state& gang = queue::this_block().gang;
+        be_in_team();
+        queue::team_state& team = queue::this_team();
         for (unsigned i = 1; i <= rounds; ++i) {
-            if (threadIdx.x == 0) queue::store_relaxed_in_block(gang.own, 0u);
-            queue::sync_block();
+            if (threadIdx.x == 0) queue::store_relaxed_in_block(team.own, 0u);
+            queue::sync_team();
             queue::arena_index node = 0;
             if (queue::lane_rank() == 0) {
-                node = queue::ensure_shared_node(gang.own, i, 7);
+                node = queue::ensure_shared_node(team.own, i, 7);
                 queue::fence_in_block();
                 const queue::grid_node& made = *queue::at<queue::grid_node>(node);
                 if (made.parent != i || made.depth_and_flags != 7) faults.add();
             }
-            queue::sync_block();
-            if (queue::lane_rank() == 0 && node != gang.own) faults.add();
-            queue::sync_block();
+            queue::sync_team();
+            if (queue::lane_rank() == 0 && node != team.own) faults.add();
+            queue::sync_team();
             if (threadIdx.x == 0) queue::release(node, 0);
         }
     });
@@ -279,13 +286,14 @@ TEST_CASE("a block has one node, whichever of its threads makes it, and behind a
 
 // ---- What the warps of a worker block agree on
 
-TEST_CASE("all warps of a worker block hear the same of a vote, and each vote counts once") {
+TEST_CASE("all warps of a team hear the same of a vote, and each vote counts once") {
     constexpr unsigned rounds = 150, warps = 4;
     machine m({2, warps});
     const no_races sees;
     counter<unsigned> faults;
     std::vector<u64> written(2 * warps);
     m.run([&] {
+        be_in_team();
         const unsigned warp = threadIdx.x / queue::warp_size;
         const auto says = [](unsigned round, unsigned who, unsigned what) {
             return ((round * 2654435761u + who * 40503u + what * 97u) >> 7) % 64 == 0;
@@ -296,43 +304,60 @@ TEST_CASE("all warps of a worker block hear the same of a vote, and each vote co
                 for (unsigned what : {0u, 1u}) any[what] = any[what] || says(i, t, what);
             }
             if (queue::lane_rank() == 0) written[blockIdx.x * warps + warp] = i;
-            const queue::block_votes votes = queue::vote_of_block(says(i, threadIdx.x, 0), says(i, threadIdx.x, 1));
+            const queue::team_votes votes = queue::vote_of_team(says(i, threadIdx.x, 0), says(i, threadIdx.x, 1));
             if (votes.first != any[0] || votes.second != any[1]) faults.add();
             if (queue::lane_rank() == 0 && written[blockIdx.x * warps + (warp + 1) % warps] != i) faults.add();
-            queue::sync_block();
+            queue::sync_team();
         }
     });
     CHECK(faults.get() == 0);
     CHECK(sees.hold());
 }
 
-TEST_CASE("a warp that offers to join and withdraws either takes its offer back or is counted on") {
-    constexpr unsigned rounds = 300, warps = 3;
+TEST_CASE("who offers to run a block either withdraws or is called, and a called team has the block") {
+    constexpr unsigned rounds = 300, warps = 4;
     machine m({1, warps});
     const no_races sees;
-    counter<unsigned> faults, together;
-    counter<unsigned> came[rounds];
+    counter<unsigned> faults, ran;
     m.run([&] {
         if (queue::lane_rank() != 0) return;
         queue::gang_state& gang = queue::this_block().gang;
+        queue::warp_state& warp = queue::this_warp();
         random_numbers random(threadIdx.x + 1);
-        for (unsigned i = 0; i < rounds; ++i) {
-            while (true) {
-                queue::offer_to_join();
-                bool joined = false;
-                for (unsigned n = random.below(20); n != 0 && !joined; --n) joined = queue::all_have_joined();
-                if (joined || !queue::withdraw()) break;
+        const auto runs = [&] {
+            unsigned called = 0;
+            while ((called = queue::load_relaxed_in_block(warp.called)) == 0) std::this_thread::yield();
+            queue::store_relaxed_in_block(warp.called, 0u);
+            queue::fence_in_block();
+            const unsigned grid = queue::team_of_number(called - 1).next.grid;
+            if (grid == 0 || grid > rounds) faults.add();
+            ran.add();
+        };
+        // One warp makes blocks of 64 threads, and the others run them, each with its neighbour.
+        if (threadIdx.x == 0) {
+            for (unsigned i = 1; i <= rounds; ++i) {
+                queue::wide_task task{};
+                task.grid = i;
+                task.info = queue::info::on_block | 1u;
+                task.size = queue::block_size(64);
+                task.last = 1;
+                queue::with_block_lock(gang.lock, [&] {
+                    if (!queue::push_block_task(task)) faults.add();
+                });
+                queue::call_teams_if_any();
             }
-            if (!queue::all_have_joined()) faults.add();  // it cannot change before all have come
-            came[i].add();
-            while (came[i].get() < warps) std::this_thread::yield();
-            if (threadIdx.x == 0) queue::store_relaxed_in_block(gang.ready, 0u);
-            came[i].add();
-            while (came[i].get() < 2 * warps) std::this_thread::yield();
-            together.add();
+        }
+        while (ran.get() < 2 * rounds) {
+            queue::offer_when_idle();
+            bool called = false;
+            for (unsigned n = random.below(20); n != 0 && !called; --n) {
+                queue::call_teams_if_any();
+                called = queue::is_called();
+            }
+            if (called || !queue::withdraw()) runs();
         }
     });
-    CHECK(together.get() == rounds * warps);
+    CHECK(ran.get() == 2 * rounds);
     CHECK(faults.get() == 0);
     CHECK(sees.hold());
 }

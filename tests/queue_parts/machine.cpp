@@ -90,18 +90,23 @@ struct block {
     unsigned char* shared_memory = nullptr;
     std::size_t shared_bytes = 0;
     unsigned warps = 0;
-    std::atomic<unsigned> arrived{0};
-    std::atomic<unsigned> barriers{0};
+    struct barrier_state {
+        std::atomic<unsigned> arrived{0};
+        std::atomic<unsigned> completed{0};
+    };
+    barrier_state barriers[16];  // the first is that of __syncthreads
     std::atomic<unsigned> says[2] = {};
     data_words data;
 
-    void barrier() {
-        const unsigned number = barriers.load(std::memory_order_relaxed);
-        if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == warps) {
-            arrived.store(0, std::memory_order_relaxed);
-            barriers.store(number + 1, std::memory_order_release);
+    void barrier() { barrier(0, warps); }
+    void barrier(unsigned number, unsigned of_warps) {
+        barrier_state& here = barriers[number];
+        const unsigned before = here.completed.load(std::memory_order_relaxed);
+        if (here.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == of_warps) {
+            here.arrived.store(0, std::memory_order_relaxed);
+            here.completed.store(before + 1, std::memory_order_release);
         } else {
-            while (barriers.load(std::memory_order_acquire) == number) std::this_thread::yield();
+            while (here.completed.load(std::memory_order_acquire) == before) std::this_thread::yield();
         }
     }
 };
@@ -307,6 +312,10 @@ void block_barrier() {
     const meeting all = meet_lanes(0xffffffffu, 0, collective::sync, {"", 0});
     if (all.is_last) current->of_block->barrier();
 }
+void barrier_of_warps(unsigned number, unsigned threads) {
+    const meeting all = meet_lanes(0xffffffffu, 0, collective::sync, {"", 0});
+    if (all.is_last) current->of_block->barrier(number, threads / 32);
+}
 bool block_barrier_or(bool says) {
     const meeting all = meet_lanes(0xffffffffu, says, collective::ballot, {"", 0});
     if (all.is_last) {
@@ -438,6 +447,9 @@ void machine::run(const std::function<void()>& thread_function) {
         auto* const warps = reinterpret_cast<queue::warp_state*>(shared_memory + sizeof(queue::block_state));
         block.engine = view;
         block.gang.searching = size_.warps;
+        auto& all = reinterpret_cast<queue::team_state*>(shared_memory + queue::offset_of_teams(size_.warps))[1];
+        all.warps = (1u << size_.warps) - 1;
+        all.threads = size_.warps * queue::warp_size;
         for (unsigned w = 0; w < size_.warps; ++w) {
             warps[w].depth = -1;
             warps[w].searches = 1;

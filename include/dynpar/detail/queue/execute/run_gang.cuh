@@ -116,7 +116,10 @@ __device__ __noinline__ inline bool offer_to_join() {
 }
 
 /// One lane of a warp that waits for nothing: offers to run any block.
-__device__ inline void offer_when_idle() { fetch_or_relaxed(this_block().gang.ready, 1u << warp_rank()); }
+__device__ inline void offer_when_idle() {
+    fence_in_block();  // what it has read of its last call comes before the next one
+    fetch_or_relaxed(this_block().gang.ready, 1u << warp_rank());
+}
 
 /// Under the lock: whether so many warps from that one on may all run the candidate. Some may have offered for a deeper
 /// one, which is gone; as long as a warp's offer is there, what it waits for does not change.
