@@ -15,6 +15,7 @@ import sys
 OBJECTS = {
     "warp_state": r"(?:this_warp\(\)|\bwarp)\.",
     "gang_state": r"(?:this_block\(\)\.gang|\bgang)\.",
+    "team_state": r"(?:this_team\(\)|\bteam)\.",
     "run_control": r"(?:engine\(\)\.control->|view\.control->|\bcontrol(?:\.|->))",
     "own_deque": r"\bown_deque<\w+>::|\bdeque::",
 }

@@ -23,7 +23,7 @@
 #include "balance/steal_requests.cuh"
 #include "balance/block_chunk.cuh"
 #include "execute/run_warp.cuh"
-#include "execute/run_gang.cuh"
+#include "execute/run_team.cuh"
 
 #if defined(__CUDACC__)
 

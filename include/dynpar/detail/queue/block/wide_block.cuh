@@ -1,7 +1,7 @@
 // Queue engine: the block of several threads, which a kernel gets on a warp or on a team.
 //
 // The threads of the block share its state: own, own_counts and refused_shared, in warp_state (with own_continued)
-// for a block on a warp and in team_state for one on a team; frame.cuh and run_gang.cuh save and restore them.
+// for a block on a warp and in team_state for one on a team; frame.cuh and run_team.cuh save and restore them.
 // Each thread owns its copy of the object, with its count of children.
 #pragma once
 

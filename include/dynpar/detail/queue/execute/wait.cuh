@@ -23,7 +23,7 @@ __device__ inline bool may_wait(unsigned depth) {
 }
 
 // The scheduler's only recursion: a waiting warp runs deeper tasks. The first two are in worker.cuh, the others in
-// run_gang.cuh.
+// run_team.cuh.
 __device__ bool nested_step(int depth, arena_index awaited);
 __device__ bool is_wanted_in_wait(int depth);
 

@@ -20,7 +20,7 @@ namespace queue {
 // 2. There are never more donations than steal requests, so every donation has a taker. Kept by claim_request() in
 //    steal_requests.cuh.
 // 3. On top of a wait only deeper grids run, so waits form no cycle. Kept by step<true>() in worker.cuh, and by the
-//    functions that it gives the waiting block's depth to, in task_deque.cuh, block_chunk.cuh and run_gang.cuh.
+//    functions that it gives the waiting block's depth to, in task_deque.cuh, block_chunk.cuh and run_team.cuh.
 //
 // A node's counter contains the blocks of its grid that have not returned, and the grids that count on the node and are
 // not complete. The thread that brings it to zero begins the grid's continuation, or completes the grid.

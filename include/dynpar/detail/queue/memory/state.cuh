@@ -463,7 +463,10 @@ __device__ inline team_state& team_of_number(unsigned team) {
     return reinterpret_cast<team_state*>(worker_memory + offset_of_teams(warps_of_worker_block()))[team];
 }
 /// For a thread of a block that a team runs.
-__device__ inline team_state& this_team() { return team_of_number(this_warp().team); }
+__device__ inline team_state& this_team() {
+    const unsigned number = this_warp().team;
+    return team_of_number(number);
+}
 __device__ inline bool is_last_warp() { return threadIdx.x / warp_size == blockDim.x / warp_size - 1; }
 __device__ inline unsigned lane_rank() { return threadIdx.x % warp_size; }
 __device__ inline unsigned worker_rank() { return blockIdx.x * (blockDim.x / warp_size) + threadIdx.x / warp_size; }

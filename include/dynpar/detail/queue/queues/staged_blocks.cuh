@@ -18,7 +18,8 @@ namespace queue {
 inline constexpr unsigned staged_of_warp = sizeof(warp_state::staged) / sizeof(wide_task);
 
 __device__ inline wide_task& staged_block(const team_state& team, unsigned number) {
-    return warp_number(team.first_thread / warp_size + number / staged_of_warp).staged[number % staged_of_warp];
+    const unsigned first_warp = team.first_thread / warp_size;
+    return warp_number(first_warp + number / staged_of_warp).staged[number % staged_of_warp];
 }
 __device__ inline unsigned most_staged(const team_state& team) { return team.threads / warp_size * staged_of_warp; }
 
