@@ -172,7 +172,10 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_donation() {
             if (lane < count)
                 copy_fresh_task(block_task_slot(owner_end + lane), reinterpret_cast<wide_task*>(donation.tasks)[lane]);
             __syncwarp();
-            if (lane == 0) store_relaxed_in_block(gang.owner_end, owner_end + count);
+            if (lane == 0) {
+                store_relaxed_in_block(gang.owner_end, owner_end + count);
+                store_relaxed_in_block(gang.narrowest, 0u);
+            }
         } else if (lane == 0) {
             accept_block_donation_spilling(donation, count);  // spilled rather than left: a warp may wait for them
         }

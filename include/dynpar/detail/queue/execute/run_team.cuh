@@ -169,7 +169,7 @@ __device__ __noinline__ inline bool pass_over() {
         if (complete_teams(ready, warps) != 0) most = warps;
     }
     wide_task task;
-    if (most == 0 || gang.passed_over >= tuning::most_passed_over ||
+    if (most == 0 || load_relaxed_in_block(gang.narrowest) > most * warp_size || gang.passed_over >= tuning::most_passed_over ||
         !take_block_task(-1, most * warp_size, task))
         return false;
     const bool fits = team_warps_for(task.size) <= most;  // it may need more for its shared memory
@@ -223,9 +223,10 @@ __device__ inline bool is_called() {
 __device__ inline void call_teams_if_any() {
     gang_state& gang = this_block().gang;
     if (load_relaxed_in_block(gang.has_candidate) != 0) {
-        if (complete_teams(load_relaxed_in_block(gang.ready), load_relaxed_in_block(gang.warps)) == 0 &&
-            !has_block_tasks())
-            return;
+        // A narrower one may pass it over; to look for that on a long deque takes long, and keeps others from it.
+        const unsigned warps = load_relaxed_in_block(gang.warps);
+        const bool has_narrower = has_block_tasks() && load_relaxed_in_block(gang.narrowest) <= warps / 2 * warp_size;
+        if (complete_teams(load_relaxed_in_block(gang.ready), warps) == 0 && !has_narrower) return;
     } else if (!has_block_work()) {
         return;
     }
@@ -481,7 +482,8 @@ __device__ __noinline__ inline bool take_next_block(team_state& team) {
             if (taken) {
                 copy_task(team.next, gang.candidate);
                 store_relaxed_in_block(gang.has_candidate, 0u);
-            } else if (wanted > team_warps && gang.passed_over < tuning::most_passed_over) {
+            } else if (wanted > team_warps && gang.passed_over < tuning::most_passed_over &&
+                       load_relaxed_in_block(gang.narrowest) <= team.threads) {
                 wide_task narrower;
                 if (!take_block_task(-1, team.threads, narrower)) return;
                 taken = team_warps_for(narrower.size) == team_warps;

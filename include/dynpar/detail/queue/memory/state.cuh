@@ -325,6 +325,8 @@ struct gang_state {
     // Of the deque of block tasks, a ring of a fixed capacity in device memory.
     std::uint32_t steal_end, owner_end;
     arena_index spilled;  // segments of tasks that did not fit
+    // Threads of the narrowest task that has come to the deque since it was empty; 0: not known.
+    unsigned narrowest;
     // The candidate: the block that the first team of warps will run that has nothing else to do.
     unsigned has_candidate;
     unsigned depth;  // of the candidate
@@ -339,7 +341,7 @@ struct gang_state {
     unsigned scout;          // the idle warp that looks for block tasks elsewhere, its number plus one; 0: none
     unsigned looks_to_skip;  // by a warp that exchanges: see exchange_block_tasks_now_and_then
     unsigned had_several;    // tasks on the deque, when one last looked
-    unsigned reserved[2];
+    unsigned reserved;
 
     // The chunk that this worker block has claimed of an open grid, for its warps: see block_chunk.cuh.
     unsigned chunk_lock;  // of the lane that fetches the next one

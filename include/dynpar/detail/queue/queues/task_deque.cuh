@@ -279,6 +279,8 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
 
 // ---- Block tasks: too wide for a warp, so all warps of a worker block take them from one deque, under its lock
 
+inline constexpr unsigned any_threads = ~0u;
+
 __device__ inline wide_task& block_task_slot(std::uint32_t place) {
     return engine().block_deques[static_cast<std::size_t>(blockIdx.x) * tuning::block_deque_capacity +
                                  place % tuning::block_deque_capacity];
@@ -306,14 +308,14 @@ __device__ inline bool push_on_block_deque(const wide_task& task) {
 /// Under the lock: on the deque, or spilled. False if there is no memory.
 __device__ inline bool push_block_task(const wide_task& task) {
     gang_state& gang = this_block().gang;
+    const unsigned narrowest = has_block_tasks() ? load_relaxed_in_block(gang.narrowest) : any_threads;
+    store_relaxed_in_block(gang.narrowest, min(narrowest, task.size.threads()));
     if (push_on_block_deque(task)) return true;
     arena_index head = load_relaxed_in_block(gang.spilled);
     const bool pushed = push_to_segment(head, task);
     store_relaxed_in_block(gang.spilled, head);
     return pushed;
 }
-
-inline constexpr unsigned any_threads = ~0u;
 
 /// Under the lock: takes one block of the newest task that is deeper than that and takes so many threads at most, also
 /// from spilled tasks. False if there is none.
