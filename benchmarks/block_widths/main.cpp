@@ -46,8 +46,7 @@ int benchmark(const queue_benchmark::options& o, const std::string& command) {
 
 int main(int argc, char** argv) {
     queue_benchmark::options o;
-    CLI::App app("Blocks of every width on the queue engine.",
-                 "block_widths");
+    CLI::App app("Blocks of every width on the queue engine.", "block_widths");
     app.add_option("--runs", o.runs, "runs of each row (9); fewer of those that take a second")
         ->check(CLI::Range(1, 100000));
     app.add_option("--only", o.only, "only rows with this in their name: \"work, by, form\" as in the table");

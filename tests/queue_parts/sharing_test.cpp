@@ -229,7 +229,8 @@ TEST_CASE("a block task that a worker block donates to another runs once, behind
                 if (lane == 0 && next == all && runs) {
                     queue::wide_task task;
                     bool found = false;
-                    queue::with_block_lock(gang.lock, [&] { found = queue::take_block_task(-1, queue::any_threads, task); });
+                    queue::with_block_lock(gang.lock,
+                                           [&] { found = queue::take_block_task(-1, queue::any_threads, task); });
                     if (found) tasks.run(task.arguments.word[0] + task.first);
                 }
                 __syncwarp();

@@ -75,11 +75,9 @@ void print_block(const unsigned char* shared_memory, unsigned threads) {
         std::fprintf(stderr, ", requests: %llu posted, %d open, %llu donated", requests->posted, requests->open,
                      requests->donated);
     }
-    std::fprintf(
-        stderr,
-        "\n  gang: stack %u, spilled %u, candidate %u of %u warps at depth %u, ready %x, lock %u,",
-        gang.owner_end - gang.steal_end, gang.spilled, gang.has_candidate, gang.warps, gang.depth, gang.ready,
-        gang.lock);
+    std::fprintf(stderr, "\n  gang: stack %u, spilled %u, candidate %u of %u warps at depth %u, ready %x, lock %u,",
+                 gang.owner_end - gang.steal_end, gang.spilled, gang.has_candidate, gang.warps, gang.depth, gang.ready,
+                 gang.lock);
     std::fprintf(stderr, " ticket %u (%llu)\n", gang.has_request, gang.request);
     for (unsigned i = 1; i < queue::team_states(threads / queue::warp_size); ++i) {
         const queue::team_state& team = team_of(shared_memory, i, threads / queue::warp_size);
@@ -98,11 +96,12 @@ void print_warp(const unsigned char* shared_memory, unsigned number) {
     const queue::warp_state& warp = warp_of(shared_memory, number);
     char own[64], awaited[64], batch[64];
     std::fprintf(stderr,
-                 "    lane tasks %u (spilled %u, ready %u), wide tasks %u (spilled %u), level %u, team %u, called %u, waits at depth %d "
+                 "    lane tasks %u (spilled %u, ready %u), wide tasks %u (spilled %u), level %u, team %u, called %u, "
+                 "waits at depth %d "
                  "for %s, own %s,",
                  warp.lane_owner_end - warp.lane_steal_end, warp.spilled_lanes, warp.ready,
-                 warp.wide_owner_end - warp.wide_steal_end, warp.spilled_wides, warp.level, warp.team, warp.called, warp.depth,
-                 in_arena(engine, warp.awaited, awaited), in_arena(engine, warp.own, own));
+                 warp.wide_owner_end - warp.wide_steal_end, warp.spilled_wides, warp.level, warp.team, warp.called,
+                 warp.depth, in_arena(engine, warp.awaited, awaited), in_arena(engine, warp.own, own));
     std::fprintf(stderr, " deferred %d of %s, ticket %u (%llu), searches %u, free records %d, grids %llu\n", warp.batch,
                  warp.batch != 0 ? in_arena(engine, warp.batch_of, batch) : "none", warp.has_request, warp.request,
                  warp.searches, warp.free_nodes, warp.grids);

@@ -6,8 +6,8 @@
 // 4. the end of the run;
 // 5. the warp's own deques: a continuation may have begun on them;
 // 6. a chunk of the first grid that no worker block has come for;
-// 7. for one idle warp of each worker block, its scout: blocks on the worker block's deque or of its chunk, for which it
-//    calls teams;
+// 7. for one idle warp of each worker block, its scout: blocks on the worker block's deque or of its chunk, for which
+//    it calls teams;
 // 8. for the scout, too: open grids for teams, donations of block tasks, and steal
 //    requests of other worker blocks.
 //
@@ -15,7 +15,8 @@
 // again. Idle warps are many, so each word in device memory is polled by one warp for its worker block, or not
 // often.
 //
-// Owns gang_state::scout and read_at, and with block_chunk.cuh gang_state::open_grids, the worker block's copy of what is open.
+// Owns gang_state::scout and read_at, and with block_chunk.cuh gang_state::open_grids, the worker block's copy of what
+// is open.
 #pragma once
 
 #include "deadline.cuh"
@@ -75,9 +76,10 @@ __device__ inline bool block_task_is_open(unsigned& place, open_grid_word& seen)
 
 enum class finding : int { nothing, over, donation, block_task, own_task, of_chunk, block_work };
 
-/// One lane of an idle warp that has offered to run block tasks: sleeps until something comes. Returns a call, a donation,
-/// or blocks of the chunk, which it claims at once after it has withdrawn; `nothing` for everything else. Idle warps spend most of their time here. The loop is short: if it were
-/// longer, it would drive the code that they run next out of the instruction cache.
+/// One lane of an idle warp that has offered to run block tasks: sleeps until something comes. Returns a call, a
+/// donation, or blocks of the chunk, which it claims at once after it has withdrawn; `nothing` for everything else.
+/// Idle warps spend most of their time here. The loop is short: if it were longer, it would drive the code that they
+/// run next out of the instruction cache.
 __device__ inline finding poll_until_something_comes(unsigned polls, bool scouts, warp_claim& claim) {
     gang_state& gang = this_block().gang;
     std::uint32_t turn = 0;  // as of the poll before: nothing here waits for device memory
@@ -108,8 +110,8 @@ __device__ inline finding poll_until_something_comes(unsigned polls, bool scouts
     return finding::nothing;
 }
 
-/// One lane of an idle warp: whether it looks for block tasks elsewhere, for its worker block. One warp does; if there is
-/// none, this one.
+/// One lane of an idle warp: whether it looks for block tasks elsewhere, for its worker block. One warp does; if there
+/// is none, this one.
 __device__ inline bool becomes_scout() {
     unsigned& scout = this_block().gang.scout;
     const unsigned mine = warp_rank() + 1;

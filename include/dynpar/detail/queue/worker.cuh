@@ -149,7 +149,7 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
     if (warp.ready != 0) move_ready_to_deque();
     const std::uint32_t ends = warp.lane_owner_end + warp.wide_owner_end;
     const arena_index spilled = warp.spilled_lanes + warp.spilled_wides;
-    __syncwarp();  // all have read them
+    __syncwarp();                                         // all have read them
     if (threadIdx.x < warp_size) exchange_block_tasks();  // one warp is enough: a look is a trip to device memory
     const bool did = action();
     flush_all();

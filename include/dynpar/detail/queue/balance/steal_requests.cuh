@@ -390,7 +390,8 @@ __device__ DYNPAR_NOINLINE inline bool exchange_block_tasks() {
 }
 
 /// The same after a block task. Looking for a donation and for open requests takes as long as a short task. So a warp
-/// that found neither skips its worker block's next few looks, unless there is something to donate now and was not then.
+/// that found neither skips its worker block's next few looks, unless there is something to donate now and was not
+/// then.
 __device__ inline void exchange_block_tasks_now_and_then() {
     gang_state& gang = this_block().gang;
     const unsigned skip = __shfl_sync(all_lanes, load_relaxed_in_block(gang.looks_to_skip), 0);

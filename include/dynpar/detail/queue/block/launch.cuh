@@ -151,8 +151,7 @@ __device__ __noinline__ inline status validate_launch(launch_request& request, c
     if (why != status::success) return fail_launch(request, s, why);
     const unsigned long long blocks = s.blocks.count();
     request.choice = choose_width(s, engine().moldable_threads);
-    request.open_to_others =
-        request.in_stream || is_open_to_others(request.choice.width, blocks);
+    request.open_to_others = request.in_stream || is_open_to_others(request.choice.width, blocks);
     const bool says_more = blocks > 1 || !request.fits() || !needs_no_descriptor(s);
     request.needs_descriptor = says_more || request.in_trace();
     request.needs_node = request.in_stream || blocks > 1 || !request.fits() || (says_more && !request.in_trace());

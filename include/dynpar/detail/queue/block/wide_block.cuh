@@ -129,8 +129,7 @@ private:
             return true;  // from here on once for each thread: rather too often than never
         shared_calls_ += refused_call;
         const unsigned mine = shared_calls_ / refused_call;
-        return fetch_max_relaxed(is_on_warp() ? this_warp().refused_shared : this_team().refused_shared, mine) <
-               mine;
+        return fetch_max_relaxed(is_on_warp() ? this_warp().refused_shared : this_team().refused_shared, mine) < mine;
     }
 
     template <class Task>

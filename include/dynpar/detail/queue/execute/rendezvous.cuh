@@ -35,9 +35,9 @@ __device__ __noinline__ inline arrival rendezvous(arrival why) {
 /// All warps of a team, each with its lanes together.
 __device__ inline void sync_team() { barrier_of_warps(this_warp().team, this_team().threads); }
 
-// A vote takes one barrier. Who says yes says so in the word of this turn; behind the barrier all read it, and one thread
-// clears that of the turn before, which all have read, since all have come to this barrier. It is used again two votes
-// later. (CUDA's own barrier with a vote, barrier.red, takes some 1,100 cycles here, this some 250.)
+// A vote takes one barrier. Who says yes says so in the word of this turn; behind the barrier all read it, and one
+// thread clears that of the turn before, which all have read, since all have come to this barrier. It is used again two
+// votes later. (CUDA's own barrier with a vote, barrier.red, takes some 1,100 cycles here, this some 250.)
 
 /// All threads of a team: whether any says yes, to two questions.
 struct team_votes {

@@ -1,4 +1,5 @@
-// Queue engine: block tasks, for which several warps of a worker block come together: how they agree on one, and run it.
+// Queue engine: block tasks, for which several warps of a worker block come together: how they agree on one, and run
+// it.
 //
 // A worker block has one candidate at a time. A warp offers to run block tasks when it has nothing else to do, or waits
 // and the candidate may run on top of that. As soon as all warps of a team of the candidate's size have offered, one of
@@ -63,7 +64,8 @@ __device__ inline void put_candidate(const wide_task& task) {
     store_relaxed_in_block(gang.has_candidate, 1u);
 }
 
-/// Under the lock: takes one block of a block task that is deeper than that, from the worker block's deque or its chunk.
+/// Under the lock: takes one block of a block task that is deeper than that, from the worker block's deque or its
+/// chunk.
 __device__ inline bool take_block(int deeper_than, wide_task& task) {
     if (take_block_task(deeper_than, any_threads, task)) return true;
     if (!take_of_chunk(deeper_than, true, task)) return false;
@@ -101,8 +103,8 @@ __device__ inline bool block_task_wanted(int depth) {
     return may_join();
 }
 
-/// One lane: offers to run the candidate, if it may run on top of what waits here. Under the lock, so that an offer that
-/// a caller sees is one that it may take, or is withdrawn, but not another.
+/// One lane: offers to run the candidate, if it may run on top of what waits here. Under the lock, so that an offer
+/// that a caller sees is one that it may take, or is withdrawn, but not another.
 __device__ __noinline__ inline bool offer_to_join() {
     gang_state& gang = this_block().gang;
     bool offers = false;
@@ -169,8 +171,8 @@ __device__ __noinline__ inline bool pass_over() {
         if (complete_teams(ready, warps) != 0) most = warps;
     }
     wide_task task;
-    if (most == 0 || load_relaxed_in_block(gang.narrowest) > most * warp_size || gang.passed_over >= tuning::most_passed_over ||
-        !take_block_task(-1, most * warp_size, task))
+    if (most == 0 || load_relaxed_in_block(gang.narrowest) > most * warp_size ||
+        gang.passed_over >= tuning::most_passed_over || !take_block_task(-1, most * warp_size, task))
         return false;
     const bool fits = team_warps_for(task.size) <= most;  // it may need more for its shared memory
     if (!push_block_task(fits ? gang.candidate : task)) stop_run(no_memory);
@@ -216,9 +218,7 @@ __device__ __noinline__ inline void call_teams() {
 }
 
 /// One lane that has offered: whether its team is called.
-__device__ inline bool is_called() {
-    return (load_relaxed_in_block(this_block().gang.ready) & 1u << warp_rank()) == 0;
-}
+__device__ inline bool is_called() { return (load_relaxed_in_block(this_block().gang.ready) & 1u << warp_rank()) == 0; }
 /// One lane: calls teams if one is complete, or if a block is there that is no candidate yet.
 __device__ inline void call_teams_if_any() {
     gang_state& gang = this_block().gang;
@@ -441,8 +441,8 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
     __syncwarp();
 }
 
-/// One thread of a team that waits for nothing: takes a block of its size for it, of those that its blocks have launched,
-/// from the worker block, or from the open grids.
+/// One thread of a team that waits for nothing: takes a block of its size for it, of those that its blocks have
+/// launched, from the worker block, or from the open grids.
 __device__ __noinline__ inline bool take_next_block(team_state& team) {
     gang_state& gang = this_block().gang;
     const unsigned team_warps = team.threads / warp_size;
@@ -501,8 +501,9 @@ __device__ __noinline__ inline bool take_next_block(team_state& team) {
     return taken;
 }
 
-/// One thread of a team that parts: calls teams of its warps for smaller blocks, as many as there are. Blocks of several
-/// sizes follow one another in many programs, and warps that have to find together again take several microseconds.
+/// One thread of a team that parts: calls teams of its warps for smaller blocks, as many as there are. Blocks of
+/// several sizes follow one another in many programs, and warps that have to find together again take several
+/// microseconds.
 __device__ __noinline__ inline void call_parts(const team_state& team) {
     gang_state& gang = this_block().gang;
     const unsigned all = warps_of_worker_block();

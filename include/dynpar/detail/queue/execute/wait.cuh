@@ -111,8 +111,8 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     return wait_outcome::done;
 }
 
-/// One lane: takes this warp's bit back. False if all warps of the team have set theirs: then what they agreed on must be
-/// done.
+/// One lane: takes this warp's bit back. False if all warps of the team have set theirs: then what they agreed on must
+/// be done.
 __device__ inline bool take_back(unsigned& bits, unsigned team_warps) {
     unsigned seen = load_relaxed_in_block(bits);
     while (seen != team_warps) {

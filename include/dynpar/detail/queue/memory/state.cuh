@@ -294,9 +294,9 @@ inline constexpr unsigned vote_turns = 3;
 /// other. A block of one may wait, and on top of it a block of the other run: so each team has a state of its own, and
 /// saves only that when it begins a block.
 struct team_state {
-    wide_task current;  // the block that its warps run together
-    wide_task next;     // what they run next
-    arena_index own;    // the block's own node, once it needs one
+    wide_task current;        // the block that its warps run together
+    wide_task next;           // what they run next
+    arena_index own;          // the block's own node, once it needs one
     unsigned own_counts;      // see counted
     unsigned refused_shared;  // as in warp_state
     unsigned launched;
@@ -329,9 +329,9 @@ struct gang_state {
     unsigned narrowest;
     // The candidate: the block that the first team of warps will run that has nothing else to do.
     unsigned has_candidate;
-    unsigned depth;  // of the candidate
-    unsigned warps;  // that it takes
-    unsigned ready;  // a bit for each warp that has offered to run it
+    unsigned depth;              // of the candidate
+    unsigned warps;              // that it takes
+    unsigned ready;              // a bit for each warp that has offered to run it
     unsigned passed_over;        // how often another has taken the place of a wider candidate
     unsigned passed_over_warps;  // that the widest of those takes
     unsigned has_request;
@@ -362,7 +362,7 @@ struct gang_state {
     static constexpr unsigned names_kept = 4;
     // The last names that this worker block has written to the trace: the lower halves of their addresses.
     unsigned named[names_kept];
-    unsigned next_named;         // to be replaced
+    unsigned next_named;  // to be replaced
     noted_kernels noted;
 
     // What one idle warp has read for all: thousands of warps that poll one place of device memory wait for each other.
