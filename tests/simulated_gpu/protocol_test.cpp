@@ -5,39 +5,16 @@
 
 #include <vector>
 
+#include "small_programs.hpp"
+
 namespace {
 
-using u64 = unsigned long long;
-
-dynpar::queue_engine engine_of(unsigned block_threads, unsigned worker_blocks) {
-    dynpar::queue_options options;
-    options.block_threads = block_threads;
-    options.worker_blocks = worker_blocks;
-    options.memory_bytes = std::size_t{64} << 20;
-    return dynpar::queue_engine(options);
-}
-
-template <class T>
-dynpar::buffer<T> filled(const dynpar::queue_engine& engine, std::size_t count, T value) {
-    dynpar::buffer<T> result = engine.make_buffer<T>(count);
-    const std::vector<T> values(count, value);
-    result.copy_from(values.data());
-    return result;
-}
+using namespace small_programs;
 
 struct engine_size {
     unsigned block_threads, worker_blocks;
 };
 constexpr engine_size sizes[] = {{32, 1}, {32, 3}, {64, 2}, {128, 1}};
-
-/// Counts blocks.
-struct count_one {
-    static constexpr const char* name = "count_one";
-    template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, u64* count) const {
-        if (block.thread_rank() == 0) dynpar::atomic_add(count, u64{1});
-    }
-};
 
 // ---- Levels that fork without a join, above leaves that join
 
@@ -270,15 +247,6 @@ struct wait_tree {
 };
 
 /// Restores what a test changes.
-struct other_settings {
-    const simulated_gpu::settings before = simulated_gpu::current_settings();
-    ~other_settings() {
-        const unsigned long long seed = simulated_gpu::current_settings().seed;
-        simulated_gpu::current_settings() = before;
-        simulated_gpu::current_settings().seed = seed;
-    }
-};
-
 TEST_CASE("two engines run side by side, also where not all worker blocks of both fit at a time") {
     for (const unsigned blocks_that_fit : {4u, 3u, 2u, 1u}) {
         CAPTURE(blocks_that_fit);

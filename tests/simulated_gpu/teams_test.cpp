@@ -5,26 +5,11 @@
 
 #include <vector>
 
+#include "small_programs.hpp"
+
 namespace {
 
-using u64 = unsigned long long;
-
-dynpar::queue_engine engine_of(unsigned block_threads, unsigned worker_blocks) {
-    dynpar::queue_options options;
-    options.block_threads = block_threads;
-    options.worker_blocks = worker_blocks;
-    options.memory_bytes = std::size_t{64} << 20;
-    return dynpar::queue_engine(options);
-}
-
-struct other_settings {
-    const simulated_gpu::settings before = simulated_gpu::current_settings();
-    ~other_settings() {
-        const unsigned long long seed = simulated_gpu::current_settings().seed;
-        simulated_gpu::current_settings() = before;
-        simulated_gpu::current_settings().seed = seed;
-    }
-};
+using namespace small_programs;
 
 struct found {
     u64 blocks, wrong;
@@ -116,14 +101,6 @@ TEST_CASE("blocks of every width run on worker blocks of every size, and each ha
     }
 }
 
-struct add_one {
-    static constexpr const char* name = "add_one";
-    template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, u64* count) const {
-        if (block.thread_rank() == 0) dynpar::atomic_add(count, u64{1});
-    }
-};
-
 /// A long block that launches a grid that its own warp is needed for, and narrower ones. Looks for a long time whether
 /// those have run.
 struct look_for_narrow {
@@ -131,9 +108,9 @@ struct look_for_narrow {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, u64* wide, u64* narrow, u64* seen) const {
         if (block.thread_rank() != 0) return;
-        block.launch(add_one{}, dynpar::shape(1, 256), wide);
+        block.launch(count_one{}, dynpar::shape(1, 256), wide);
         for (unsigned i = 0; i < 1000; ++i) dynpar::atomic_add(wide, u64{0});  // until it is the candidate
-        for (unsigned i = 0; i < 20; ++i) block.launch(add_one{}, dynpar::shape(1, 64), narrow);
+        for (unsigned i = 0; i < 20; ++i) block.launch(count_one{}, dynpar::shape(1, 64), narrow);
         for (unsigned i = 0; i < 1000000 && *seen != 20; ++i) *seen = dynpar::atomic_add(narrow, u64{0});
     }
 };

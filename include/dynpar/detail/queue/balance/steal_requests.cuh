@@ -55,7 +55,7 @@ __device__ inline bool as_exchanger(Action action) {
     return did;
 }
 
-/// The same for its worker block.
+/// One lane of a warp that has nothing to run; nothing if its worker block has an open request.
 __device__ inline void post_block_request() {
     gang_state& gang = this_block().gang;
     if (load_relaxed_in_block(gang.has_request) != 0 || !begin_exchange()) return;
