@@ -7,7 +7,8 @@
 // Who has offered and is called runs the block; who withdraws before is not called. A team runs more blocks of its size
 // as long as there are any; then it parts, and calls teams of its own warps for smaller blocks.
 //
-// Where warps are missing for the candidate, narrower blocks may pass it over; not for ever, so that it runs in the end.
+// Where warps are missing for the candidate, narrower blocks may pass it over; not for ever, so that it runs in the
+// end.
 //
 // On top of a wait only what is deeper may run. If some warp cannot join for that reason, it looks for a deeper
 // candidate, which takes the other one's place. So the deepest block task of a worker block gets its team at last: all

@@ -372,8 +372,8 @@ struct gang_state {
 };
 
 /// The beginning of a worker block's shared memory. The states of its warps follow, then those of its teams, then what
-/// `block.shared` gives to kernels. All in all it should be small: with more than 15 KiB in worker blocks of 512 threads,
-/// beside the 16 KiB for kernels, CUDA makes 64 KiB of the first-level cache shared memory instead of 32.
+/// `block.shared` gives to kernels. All in all it should be small: with more than 15 KiB in worker blocks of 512
+/// threads, beside the 16 KiB for kernels, CUDA makes 64 KiB of the first-level cache shared memory instead of 32.
 struct block_state {
     engine_view engine;
     gang_state gang;
