@@ -314,7 +314,7 @@ template <class T>
 __device__ inline T load_relaxed_in_block(T& place) {
     static_assert(sizeof(T) == sizeof(unsigned));
 #if DYNPAR_SHOW_RACES
-    return static_cast<T>(atomicOr(reinterpret_cast<unsigned*>(&place), 0u));
+    return static_cast<T>(atomicOr(reinterpret_cast<unsigned*>(&const_cast<std::remove_const_t<T>&>(place)), 0u));
 #else
     return load_relaxed(place);
 #endif
