@@ -95,16 +95,17 @@ public:
         const auto payload = queue::make_payload(kernel, args...);
         const unsigned threads = host_->launcher().block_threads_for(s, most_worker_threads);
         const unsigned bytes = host_->launcher().shared_bytes_for(threads);
-        const unsigned blocks =
-            host_->launcher().worker_blocks(cache, reinterpret_cast<const void*>(grid), threads, bytes);
+        // A trace's room is for the worker blocks that begin at once.
+        const queue::worker_block_counts blocks = host_->launcher().worker_blocks(
+            cache, reinterpret_cast<const void*>(grid), threads, bytes, !host_->is_traced());
         const auto lock = host_->lock_launches();
         auto run = host_->begin(stream, kernel_text, s);
         host_->enter(stream);
-        const queue::first_grid first =
-            host_->launcher().first(s, queue::payload_bytes<Kernel, Args...>, blocks, threads, host_->is_traced());
+        const queue::first_grid first = host_->launcher().first(s, queue::payload_bytes<Kernel, Args...>,
+                                                                blocks.at_once, threads, host_->is_traced());
         host_->launched(*run, stream,
-                        detail::launch_grid(grid, blocks, threads, bytes, stream, host_->view(*run, blocks, threads),
-                                            first, payload));
+                        detail::launch_grid(grid, blocks.all, threads, bytes, stream,
+                                            host_->view(*run, blocks, threads), first, payload));
         return queue_handle(std::move(run));
     }
     /// Without a shape, or with a buffer: a sentence of the compiler.

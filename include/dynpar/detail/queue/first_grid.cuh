@@ -154,7 +154,7 @@ __device__ inline void begin_first_grid(std::uint32_t word, unsigned number, con
     const std::uint32_t each = first.chunk_blocks;
     number = __shfl_sync(all_lanes, number, 0);
     // A number past the last worker block's: all chunks are taken.
-    const std::uint64_t before = number < gridDim.x ? static_cast<std::uint64_t>(number) * each : blocks;
+    const std::uint64_t before = number < engine().worker_blocks ? static_cast<std::uint64_t>(number) * each : blocks;
     const auto begin = static_cast<std::uint32_t>(min(before, static_cast<std::uint64_t>(blocks)));
     const std::uint32_t end = begin + min(each, blocks - begin);
     first_places places{0, 0};

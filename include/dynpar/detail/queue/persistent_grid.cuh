@@ -32,7 +32,7 @@ __device__ inline void begin_team(unsigned number) {
 
 /// All threads of a worker block: prepares its shared memory for the run. Inlined, since it reads the persistent grid's
 /// parameters.
-__device__ inline void begin_worker_block(const engine_view& view, text first_kernel) {
+__device__ inline void begin_worker_block(const engine_view& view, text first_kernel, bool in_reserve) {
     const auto clear = [](void* memory, std::size_t bytes) {
         for (unsigned i = lane_rank(); i < bytes / sizeof(uint4); i += warp_size)
             static_cast<uint4*>(memory)[i] = make_uint4(0, 0, 0, 0);
@@ -61,7 +61,8 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
         clear(&gang, sizeof(gang));
         if (threadIdx.x == 0) {
             gang.searching = blockDim.x / warp_size;
-            gang.chunk_lock = 1;  // until the chunk that it begins with is open
+            gang.knows_reserve = has_reserve(view) && !in_reserve ? 0 : 1;
+            gang.chunk_lock = in_reserve ? 0 : 1;  // until the chunk that it begins with is open
 #if !DYNPAR_NO_TRACE
             if (view.trace != nullptr) {
                 begin_trace(first_kernel);
@@ -189,6 +190,9 @@ __device__ inline void finish_run() {
     }
     for (unsigned i = threadIdx.x; i < size_classes * tuning::free_lists; i += blockDim.x)
         control.free_lists[i / tuning::free_lists][i % tuning::free_lists] = 0;
+    if (has_reserve(engine())) {
+        for (unsigned i = threadIdx.x; i < run_control::multiprocessors; i += blockDim.x) control.begun_on[i] = 0;
+    }
     // The host, or another run, waits for what the first thread writes last.
     if (engine().replayed || engine().locked) {
         fence_for_host();
@@ -196,6 +200,7 @@ __device__ inline void finish_run() {
     }
     if (threadIdx.x != 0) return;
     control.done = 0;
+    control.reserve = reserve_waits;
     control.stop = not_stopped;
     for (unsigned place = 0; place < open_grid_places; ++place) control.open_grids[place] = 0;
     control.arena_taken = 0;
@@ -250,9 +255,8 @@ __device__ inline void add_up_counts() {
 
 /// One thread: counts this worker block as ended. Releases all that it has written and seen others write; the last one
 /// acquires what all others have released.
-__device__ inline bool is_last_to_end() {
-    return fetch_add_acq_rel(reinterpret_cast<int&>(engine().control->blocks_left), 1) ==
-           static_cast<int>(gridDim.x) - 1;
+__device__ inline bool is_last_to_end(run_control& control) {
+    return fetch_add_acq_rel(reinterpret_cast<int&>(control.blocks_left), 1) == static_cast<int>(gridDim.x) - 1;
 }
 
 __device__ __noinline__ inline void end_worker_block() {
@@ -272,7 +276,7 @@ __device__ __noinline__ inline void end_worker_block() {
     }
 #endif
     if (threadIdx.x < warp_size) add_up_counts();
-    if (threadIdx.x == 0) last = is_last_to_end();
+    if (threadIdx.x == 0) last = is_last_to_end(*engine().control);
     if (__syncthreads_or(static_cast<int>(last)) != 0) finish_run();
 }
 
@@ -294,9 +298,17 @@ template <class Kernel, class... Args>
 __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
     persistent_grid(const __grid_constant__ engine_view view, const __grid_constant__ first_grid first,
                     const __grid_constant__ payload_of<Kernel, Args...> payload) {
-    const unsigned chunk = is_last_warp() ? number_of_first_chunk(view, first) : 0;
-    begin_worker_block(view, kernel_name<Kernel>());
-    if (is_last_warp()) {
+    const bool in_reserve = is_in_reserve(view);
+    if (in_reserve && !wait_to_be_called(*view.control)) {
+        const bool last = threadIdx.x == 0 && is_last_to_end(*view.control);
+        if (__syncthreads_or(static_cast<int>(last)) == 0) return;
+        begin_worker_block(view, kernel_name<Kernel>(), in_reserve);
+        finish_run();
+        return;
+    }
+    const unsigned chunk = is_last_warp() && !in_reserve ? number_of_first_chunk(view, first) : 0;
+    begin_worker_block(view, kernel_name<Kernel>(), in_reserve);
+    if (is_last_warp() && !in_reserve) {
         begin_first_grid(word_of_first_descriptor<Kernel, Args...>(first, payload), chunk, first, &payload,
                          kernel_name<Kernel>());
     }

@@ -77,6 +77,18 @@ inline constexpr unsigned poll_nanoseconds = 60;
 // One warp of a worker block at a time reads the shared state, this often.
 inline constexpr unsigned cycles_between_polls_of_shared_state = 300;
 
+// ---- reserve
+
+// The reserve is called by a warp that has taken so many steps, each in less than so many cycles, and has so many tasks
+// left. Recursions of grids of a warp take 5 to 13 thousand cycles a grid, the merges of cilksort hundreds of
+// thousands. Smaller runs are over before more warps have got anything.
+inline constexpr unsigned reserve_from_steps = 32;
+inline constexpr unsigned reserve_step_cycles = 20000;
+inline constexpr std::uint32_t reserve_least_tasks = 4;
+// How long it waits: about a millisecond; and between two looks.
+inline constexpr unsigned reserve_waits_cycles = 1 << 21;
+inline constexpr unsigned reserve_poll_nanoseconds = 250;
+
 // ---- execute
 
 // Looking for open requests costs a trip to the second-level cache. At first every warp has one, so the first steps all

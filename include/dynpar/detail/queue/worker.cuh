@@ -7,6 +7,7 @@
 // and looks at the clock.
 #pragma once
 
+#include "reserve.cuh"
 #include "search.cuh"
 
 #if defined(__CUDACC__)
@@ -213,7 +214,11 @@ __device__ __noinline__ inline void work() {
         const bool has_wide = this_warp().wide_owner_end != this_warp().wide_steal_end;
         if (steps < tuning::serve_first_steps || steps % tuning::serve_every == 0 ||
             (has_wide && __any_sync(all_lanes, cycles_now() - served_at > tuning::serve_after_cycles))) {
+            const unsigned before = served_at;
             if (is_over()) return;
+            if (has_wide && steps >= tuning::reserve_from_steps && steps % tuning::serve_every == 0)
+                call_reserve_if_useful((served_at - before) /
+                                       (steps <= tuning::serve_first_steps ? 1 : tuning::serve_every));
             if (threadIdx.x < warp_size) exchange_block_tasks();
             serve_requests();
         }

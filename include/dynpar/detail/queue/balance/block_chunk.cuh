@@ -177,7 +177,7 @@ __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word s
     if (load_chunk().left() <= 0 && load_relaxed_in_block(gang.chunk_read) == load_relaxed_in_block(gang.chunk_size)) {
         const std::uint32_t wanted =
             guided_chunk(static_cast<std::uint32_t>(seen.left()), seen.width(), load_relaxed_in_block(gang.searching),
-                         blockDim.x / warp_size, gridDim.x);
+                         blockDim.x / warp_size, engine().worker_blocks);
         check_deadline();
         const unsigned stop = load_relaxed(engine().control->stop);  // on its way together with the claim
         const open_grid_word found = claim_blocks(place, wanted);

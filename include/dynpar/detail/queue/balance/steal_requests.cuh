@@ -60,7 +60,7 @@ __device__ inline void post_block_request() {
     gang_state& gang = this_block().gang;
     if (load_relaxed_in_block(gang.has_request) != 0 || !begin_exchange()) return;
     if (load_relaxed_in_block(gang.has_request) == 0) {
-        store_relaxed(gang.request, post_request(engine().control->block_requests));
+        store_relaxed_in_block(gang.request, post_request(engine().control->block_requests));
         store_relaxed_in_block(gang.has_request, 1u);
     }
     end_exchange();
@@ -90,12 +90,12 @@ __device__ inline std::uint32_t load_block_cell() {
     // Another warp may be posting a request, or accepting: who finds a donation here looks again when it exchanges.
     const gang_state& gang = this_block().gang;
     if (load_relaxed_in_block(gang.has_request) == 0) return 0;
-    return load_relaxed(engine().block_cells[load_relaxed(gang.request) & engine().cell_mask].turn);
+    return load_relaxed(engine().block_cells[load_relaxed_in_block(gang.request) & engine().cell_mask].turn);
 }
 /// Whether there is a donation in it.
 __device__ inline bool is_donation(std::uint32_t turn) { return turn == empty_turn(this_warp().request) + 1; }
 __device__ inline bool is_block_donation(std::uint32_t turn) {
-    return turn == empty_turn(load_relaxed(this_block().gang.request)) + 1;
+    return turn == empty_turn(load_relaxed_in_block(this_block().gang.request)) + 1;
 }
 __device__ inline bool donation_is_there() { return is_donation(load_warp_cell()); }
 __device__ inline bool block_donation_is_there() { return is_block_donation(load_block_cell()); }
@@ -161,7 +161,7 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_donation() {
     bool there = false;
     if (lane == 0) there = block_donation_is_there();
     if (!__shfl_sync(all_lanes, there, 0)) return false;
-    const unsigned long long request = load_relaxed(gang.request);
+    const unsigned long long request = load_relaxed_in_block(gang.request);
     transfer_cell& donation = engine().block_cells[request & engine().cell_mask];
     if (lane == 0) static_cast<void>(load_acquire(donation.turn));
     __syncwarp();

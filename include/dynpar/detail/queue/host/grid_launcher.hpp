@@ -29,6 +29,13 @@ struct launch_cache {
         0;  // of shared memory that were ever asked for: another thread may be about to launch with as many
     int device = -1;
     unsigned blocks = 0;
+    unsigned on_each = 0;  // multiprocessor, for which the first-level cache was asked for; 0: none was
+};
+
+/// Of a persistent grid. All without those that work at once are the reserve: see reserve.cuh.
+struct worker_block_counts {
+    unsigned at_once;
+    unsigned all;
 };
 
 class grid_launcher {
@@ -97,7 +104,9 @@ public:
         return state_bytes(threads) + (options_->shared_bytes + 15) / 16 * 16;
     }
 
-    unsigned worker_blocks(launch_cache& cache, const void* grid, unsigned threads, unsigned bytes) const {
+    /// `wants_reserve`: whether there may be one.
+    worker_block_counts worker_blocks(launch_cache& cache, const void* grid, unsigned threads, unsigned bytes,
+                                      bool wants_reserve) const {
         const std::lock_guard<std::mutex> guard(cache.mutex);
         if (cache.threads != threads || cache.bytes != bytes || cache.device != device_number_) {
             if (cache.device != device_number_) cache.most_bytes = 0;
@@ -116,21 +125,25 @@ public:
                         " bytes of shared memory does not fit; lower queue_options::block_threads or shared_bytes",
                     DYNPAR_HERE);
             }
+            cache.threads = threads;
+            cache.bytes = bytes;
+            cache.device = device_number_;
+            cache.blocks = static_cast<unsigned>(blocks) * multiprocessors_;
+            cache.on_each = 0;
+        }
+        const worker_block_counts wanted = counts(cache.blocks, threads, wants_reserve);
+        const unsigned on_each = (wanted.all + multiprocessors_ - 1) / multiprocessors_;
+        if (cache.on_each != on_each) {
             // What worker blocks do not need of the shared memory is first-level cache, and the scheduler lives in
             // that. A hint: who is not given it is only slower.
-            const unsigned wanted = wanted_blocks(static_cast<unsigned>(blocks) * multiprocessors_, threads);
-            const unsigned on_each = (wanted + multiprocessors_ - 1) / multiprocessors_;
             const std::size_t all = shared_bytes_of_multiprocessor_;
             const std::size_t percent =
                 std::min<std::size_t>((on_each * (bytes + shared_bytes_reserved_) * 100 + all - 1) / all, 100);
             check(cudaFuncSetAttribute(grid, cudaFuncAttributePreferredSharedMemoryCarveout, static_cast<int>(percent)),
                   "asking for a large first-level cache");
-            cache.threads = threads;
-            cache.bytes = bytes;
-            cache.device = device_number_;
-            cache.blocks = static_cast<unsigned>(blocks) * multiprocessors_;
+            cache.on_each = on_each;
         }
-        return wanted_blocks(cache.blocks, threads);
+        return wanted;
     }
 
     /// The grid that a run begins with, for so many worker blocks of so many threads.
@@ -151,6 +164,14 @@ public:
     }
 
 private:
+    /// With a reserve, if nothing is said of worker blocks and it fits.
+    worker_block_counts counts(unsigned that_fit, unsigned threads, bool wants_reserve) const {
+        const unsigned at_once = wanted_blocks(that_fit, threads);
+        const bool has_reserve = wants_reserve && options_->worker_blocks == 0 && options_->block_threads == 0 &&
+                                 at_once * threads <= multiprocessors_ * 512 && 2 * at_once <= that_fit &&
+                                 2 * at_once * (threads / warp_size) <= most_warps_;
+        return {at_once, has_reserve ? 2 * at_once : at_once};
+    }
     unsigned wanted_blocks(unsigned that_fit, unsigned threads) const {
         const unsigned room = std::min(that_fit, most_warps_ / (threads / warp_size));
         // 16 warps a multiprocessor run fastest: more of them crowd each other out of the first-level cache.

@@ -126,10 +126,11 @@ public:
               "launching what waits for the engine");
     }
 
-    engine_view view(const pending_run& run, unsigned blocks, unsigned threads) const {
+    engine_view view(const pending_run& run, const worker_block_counts& blocks, unsigned threads) const {
         engine_view v{};
-        memory_.describe(v, std::size_t{blocks} * (threads / warp_size));
+        memory_.describe(v, std::size_t{blocks.all} * (threads / warp_size));
         v.result = run.result_;
+        v.worker_blocks = blocks.at_once;
         v.block_threads = threads;
         v.moldable_threads = std::min(options_.moldable_threads, threads);
         v.sync_depth = static_cast<unsigned>(std::min<std::size_t>(limits_.sync_depth(), info::depth_mask));

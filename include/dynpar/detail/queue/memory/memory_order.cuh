@@ -302,8 +302,8 @@ __device__ inline T compare_exchange_relaxed(T& place, value_of<T> expected, val
     return atomicCAS(&place, expected, value);
 }
 
-/// As load_relaxed() and store_relaxed(), for shared memory that the warps of a worker block read without a lock: 32
-/// bits, which are read and written as one.
+/// As load_relaxed() and store_relaxed(), for shared memory that the warps of a worker block read without a lock: 32 or
+/// 64 bits, which are read and written as one.
 ///
 /// A tool that looks for races in shared memory recognises only barriers and atomics. For such a tool define
 /// DYNPAR_SHOW_RACES as 1: then these are atomics, so the tool sees that they are intended. That takes twice as long.
@@ -311,19 +311,23 @@ __device__ inline T compare_exchange_relaxed(T& place, value_of<T> expected, val
 #define DYNPAR_SHOW_RACES 0
 #endif
 template <class T>
+using word_as_large = std::conditional_t<sizeof(T) == sizeof(unsigned long long), unsigned long long, unsigned>;
+template <class T>
 __device__ inline T load_relaxed_in_block(T& place) {
-    static_assert(sizeof(T) == sizeof(unsigned));
+    static_assert(sizeof(T) == sizeof(word_as_large<T>));
 #if DYNPAR_SHOW_RACES
-    return static_cast<T>(atomicOr(reinterpret_cast<unsigned*>(&const_cast<std::remove_const_t<T>&>(place)), 0u));
+    using word = word_as_large<T>;
+    return static_cast<T>(atomicOr(reinterpret_cast<word*>(&const_cast<std::remove_const_t<T>&>(place)), word{0}));
 #else
     return load_relaxed(place);
 #endif
 }
 template <class T>
-__device__ inline void store_relaxed_in_block(T& place, T value) {
-    static_assert(sizeof(T) == sizeof(unsigned));
+__device__ inline void store_relaxed_in_block(T& place, value_of<T> value) {
+    static_assert(sizeof(T) == sizeof(word_as_large<T>));
 #if DYNPAR_SHOW_RACES
-    atomicExch(reinterpret_cast<unsigned*>(&place), static_cast<unsigned>(value));
+    using word = word_as_large<T>;
+    atomicExch(reinterpret_cast<word*>(&place), static_cast<word>(value));
 #else
     store_relaxed(place, value);
 #endif

@@ -106,6 +106,9 @@ struct request_counters {
     alignas(128) unsigned long long donated;  // requests that were claimed; never more than were posted
 };
 
+/// What a run's reserve is to do.
+enum reserve_course : unsigned { reserve_waits, reserve_is_called, reserve_ends };
+
 /// Grids of many blocks, of which all worker blocks claim some.
 inline constexpr unsigned open_grid_places = 3;
 
@@ -119,6 +122,11 @@ struct run_control {
     unsigned long long open_grids[open_grid_places];  // see open_grid_word
     request_counters warp_requests;
     request_counters block_requests;
+    alignas(128) unsigned reserve;  // a reserve_course, which the reserve polls: see reserve.cuh
+    // Worker blocks that have begun on each multiprocessor, if there is a reserve. On a GPU with more multiprocessors
+    // some share a place, and the reserve is larger.
+    static constexpr unsigned multiprocessors = 256;
+    unsigned begun_on[multiprocessors];
     alignas(128) unsigned long long arena_taken;  // units of the arena, beyond those that the warps begin with
     // Heads: a place, and a count of changes in the upper half.
     alignas(128) unsigned long long free_lists[size_classes][tuning::free_lists];
@@ -177,6 +185,7 @@ struct engine_view {
     transfer_cell* block_cells;
     unsigned cell_mask;         // transfer cells - 1, as many for warps as for worker blocks
     unsigned cell_shift;        // the binary logarithm of their number
+    unsigned worker_blocks;     // without the reserve: see reserve.cuh
     unsigned block_threads;     // of a worker block
     unsigned moldable_threads;  // what a moldable kernel gets, if its shape allows
     unsigned sync_depth;
@@ -289,6 +298,9 @@ struct noted_kernels {
 
 inline constexpr unsigned vote_turns = 3;
 
+/// What a team does after a block: runs the next; parts, since it has found none; parts though there may be one.
+enum class team_course : unsigned { runs_next, parts, leaves };
+
 /// Warps that run blocks together: of each power of two of a worker block's warps those that begin at a multiple of it,
 /// and all of them. So a warp is in one team of each size, and of two teams that have a warp in common one contains the
 /// other. A block of one may wait, and on top of it a block of the other run: so each team has a state of its own, and
@@ -301,6 +313,8 @@ struct team_state {
     unsigned refused_shared;  // as in warp_state
     unsigned launched;
     unsigned char* shared_memory;
+    team_course course;
+    unsigned leaves;        // it is not to run the next block
     unsigned first_waiter;  // of the threads whose wait() is refused
     unsigned arrived;       // a bit for each warp that is ready to end a wait
     // Which warps they are. Never changes during a run.
@@ -341,7 +355,7 @@ struct gang_state {
     unsigned scout;          // the idle warp that looks for block tasks elsewhere, its number plus one; 0: none
     unsigned looks_to_skip;  // by a warp that exchanges: see exchange_block_tasks_now_and_then
     unsigned had_several;    // tasks on the deque, when one last looked
-    unsigned reserved;
+    unsigned knows_reserve;  // it has been called, or there is none: see reserve.cuh
 
     // The chunk that this worker block has claimed of an open grid, for its warps: see block_chunk.cuh.
     unsigned chunk_lock;  // of the lane that fetches the next one

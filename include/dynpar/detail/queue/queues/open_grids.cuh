@@ -38,8 +38,9 @@ struct open_grid_word {
 /// in vain if it is not. For fewer rounds than a quarter of the number of worker blocks, donations are enough; of
 /// blocks that take a whole worker block, a few are many.
 __device__ inline bool is_worth_publishing(std::uint32_t width, unsigned long long blocks) {
-    const unsigned worth_it = max(
-        2u, gridDim.x / (width == info::on_block ? tuning::publish_block_tasks_from_part : tuning::publish_from_part));
+    const unsigned worth_it =
+        max(2u, engine().worker_blocks /
+                    (width == info::on_block ? tuning::publish_block_tasks_from_part : tuning::publish_from_part));
     return blocks >= worth_it * grain_of(width) && blocks <= open_grid_word::most_blocks;
 }
 /// Whether other warps may run blocks of a grid before the block that launches it has returned: then the grid must be

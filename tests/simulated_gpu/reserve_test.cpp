@@ -1,0 +1,78 @@
+// The reserve of a run: worker blocks that wait until many short grids of a warp are there.
+#include <doctest/doctest.h>
+
+#include "small_programs.hpp"
+
+namespace {
+using namespace small_programs;
+
+/// A binary tree of grids of so many threads. Notes which worker blocks run them.
+template <unsigned Threads>
+struct noted_tree {
+    static constexpr const char* name = "noted_tree";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* worker_blocks, unsigned levels) const {
+        if (block.thread_rank() != 0) return;
+        dynpar::atomic_or(worker_blocks, 1u << blockIdx.x);
+        for (int i = 0; levels != 1 && i < 2; ++i)
+            block.launch(*this, dynpar::shape(1, Threads), worker_blocks, levels - 1);
+    }
+};
+
+/// As nothing is said of worker blocks, there is a reserve: on two multiprocessors, two worker blocks and two more.
+dynpar::queue_engine engine_with_reserve() {
+    dynpar::queue_options options;
+    options.memory_bytes = std::size_t{64} << 20;
+    return dynpar::queue_engine(options);
+}
+
+template <unsigned Threads>
+int worker_blocks_of_tree(dynpar::queue_engine& engine, unsigned levels) {
+    auto noted = filled(engine, 1, 0u);
+    CHECK(engine.run(noted_tree<Threads>{}, dynpar::shape(1, Threads), noted.data(), levels).grids ==
+          (1ull << levels) - 1);
+    return __builtin_popcount(noted.to_vector()[0]);
+}
+
+// In many orders all is done before the reserve has begun.
+TEST_CASE("many short grids of a warp call the reserve") {
+    const other_settings changed;
+    simulated_gpu::current_settings().blocks_start_late = false;
+    auto engine = engine_with_reserve();
+    int most = 0;
+    for (int run = 0; run < 100 && most < 4; ++run) most = std::max(most, worker_blocks_of_tree<32>(engine, 11));
+    CHECK(most == 4);
+}
+
+TEST_CASE("lanes do not call the reserve, and neither do a few grids of a warp") {
+    auto engine = engine_with_reserve();
+    // Three, where worker block 0 was not the first on its multiprocessor.
+    for (int run = 0; run < 3; ++run) {
+        CHECK(worker_blocks_of_tree<1>(engine, 13) <= 3);
+        CHECK(worker_blocks_of_tree<32>(engine, 4) <= 3);
+    }
+}
+
+TEST_CASE("there is no reserve where the number of worker blocks is given") {
+    auto engine = engine_of(0, 2);
+    CHECK(worker_blocks_of_tree<32>(engine, 11) <= 2);
+}
+
+/// Launches itself, without an end.
+struct endless {
+    static constexpr const char* name = "endless";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block) const {
+        if (block.thread_rank() == 0) block.launch(*this, dynpar::shape(1, 32));
+    }
+};
+
+TEST_CASE("a run that is stopped ends with its reserve, and so does the next one") {
+    dynpar::queue_options options;
+    options.memory_bytes = std::size_t{64} << 20;
+    options.deadline_milliseconds = 1;
+    dynpar::queue_engine engine(options);
+    CHECK_THROWS_AS(engine.run(endless{}, dynpar::shape(1, 32)), dynpar::deadlock_error);
+    CHECK(engine.run(noted_tree<1>{}, dynpar::shape(1, 1), filled(engine, 1, 0u).data(), 3u).grids == 7);
+}
+}  // namespace
