@@ -1,7 +1,7 @@
 // Queue engine: the interface that both block types share, and the choice of a launch's route.
 //
-// launch() takes the first route that applies. Rows 1 to 7 are one-dimensional and without shared memory, and of one
-// block if nothing else is said. Rows 1 to 5 exclude launches with a bad pointer or too deep. Rows 6 to 8 are for wide
+// launch() takes the first route that applies. Rows 1 to 8 are one-dimensional and without shared memory, and of one
+// block if nothing else is said. Rows 1 to 6 exclude launches with a bad pointer or too deep. Rows 7 and 8 are for wide
 // blocks only, and give up if anything is unusual (a full deque, an empty cache); then the general route follows.
 //
 // | shape                             | payload     | route                 | queue                                 |
@@ -10,9 +10,9 @@
 // | 1 thread, not traced              | <= 32 bytes | push_child, wide_task | the warp's wide deque                 |
 // | 2 to 32 blocks of 1, not traced   | <= 32 bytes | push_child, wide_task | the warp's wide deque: a small grid   |
 // | both of these                     | <= 256 bytes | launch_carrying       | the same                              |
-// | 2 to 32 threads, not traced       | <= 32 bytes | push_child, wide_task | the warp's wide deque                 |
+// | 2 to 32 threads, not traced       | <= 32 bytes | push_warp_child       | the warp's wide deque                 |
+// | more threads, not traced          | <= 32 bytes | push_team_child       | staged, or the warp's wide deque      |
 // | 1 to 32 threads, traced           | <= 32 bytes | push_single_block     | the warp's wide deque                 |
-// | more threads                      | <= 32 bytes | push_team_block       | staged, or the worker block's deque   |
 // | many blocks of 1 to 32 threads    | <= 32 bytes | publish_grid          | open grids; first blocks: wide deque  |
 // | anything else:                    | any         | launch_general, then  |                                       |
 // | - one block that its task holds   |             | launch_without_node   | the deque of its width                |
@@ -117,19 +117,30 @@ public:
             const bool small = is_small(s);
             const bool on_lane =
                 small || (payload_bytes<Kernel, Args...> > sizeof(lane_arguments) && is_single_thread(s));
-            if (direct && (on_lane || is_single_warp(s, most_threads<Kernel>()))) {
+            const auto make_task = [&](std::uint32_t width, std::uint32_t size) {
                 wide_task task{};
-                task.entry = on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
-                                     : &entry_points<Kernel, Args...>::wide;
-                task.info =
-                    (depth_if_direct + 1) | (on_lane ? info::on_lane : info::on_warp) | (small ? info::small : 0u);
-                task.size = block_size(on_lane      ? lane_rank()
-                                       : s.moldable ? min(s.threads.x, engine().moldable_threads)
-                                                    : s.threads.x);
+                task.entry = width == info::on_lane
+                                 ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
+                                 : &entry_points<Kernel, Args...>::wide;
+                task.info = (depth_if_direct + 1) | width | (small ? info::small : 0u);
+                task.size = block_size(size);
                 task.descriptor = small ? small_grid(s.blocks.x, 0).bits : 0;
                 task.last = s.blocks.x;
                 memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
+                return task;
+            };
+            if (direct && on_lane) {
+                wide_task task = make_task(info::on_lane, lane_rank());
                 if (derived().push_child(task)) return status::success;
+                return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
+            } else if (direct && is_single_warp(s, most_threads<Kernel>())) {
+                wide_task task =
+                    make_task(info::on_warp, s.moldable ? min(s.threads.x, engine().moldable_threads) : s.threads.x);
+                if (derived().push_warp_child(task)) return status::success;
+                return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
+            } else if (direct && is_single_block(s, most_threads<Kernel>())) {
+                wide_task task = make_task(info::on_block, s.threads.x);
+                if (derived().push_team_child(task)) return status::success;
                 return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
             }
         }
@@ -139,16 +150,6 @@ public:
                 return apply(launch_carrying<Kernel, Args...>(derived(), payload, s.blocks.x));
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
-            if (direct && is_single_block(s, most_threads<Kernel>())) {
-                wide_arguments arguments;
-                memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                std::uint32_t launched = 0;
-                if (Derived::template push_team_block<Kernel, Args...>(arguments, s.threads.x, grid_, info_,
-                                                                       launched)) {
-                    derived().set_launches(derived().launches() + launched);
-                    return status::success;
-                }
-            }
             if (!bad && (is_single_thread(s) || is_single_warp(s, most_threads<Kernel>()))) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);

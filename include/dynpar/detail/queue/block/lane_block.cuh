@@ -125,16 +125,26 @@ private:
         return shared_memory_ != nullptr && byte >= shared_memory_ && byte < shared_memory_ + shared_used_;
     }
 
-    /// Of what a lane launches before it has a node, only tasks for lanes are redirected: they say which lane it was.
-    __device__ bool push_child(wide_task& task) {
-        if (is_for_lanes(task)) return push_and_count(task);
-        return apply(push_warp_child(*this, task)) == status::success;
+    /// A task for lanes.
+    template <class Task>
+    __device__ bool push_child(Task& task) {
+        return push_and_count(task);
     }
-    static __device__ __noinline__ block_and_status<lane_block> push_warp_child(lane_block block, wide_task task) {
-        const bool pushed = block.ensure_own() != 0 && block.push_and_count(task);
+    /// A task for a warp or a team. Of what a lane launches before it has a node, only tasks for lanes are redirected:
+    /// they say which lane it was. So it has one now.
+    __device__ bool push_warp_child(wide_task& task) {
+        if (own_ == 0) return apply(push_first_wide_child(*this, task)) == status::success;
+        task.grid = own_;
+        if (!push_or_spill(task)) return false;
+        ++launched_;
+        return true;
+    }
+    __device__ bool push_team_child(wide_task& task) { return push_warp_child(task); }
+    static __device__ __noinline__ block_and_status<lane_block> push_first_wide_child(lane_block block,
+                                                                                      wide_task task) {
+        const bool pushed = block.ensure_own() != 0 && block.push_warp_child(task);
         return {block, pushed ? status::success : status::out_of_memory};
     }
-    __device__ bool push_child(lane_task& task) { return push_and_count(task); }
     template <class Task>
     __device__ bool push_and_count(Task& task) {
         task.grid = own_ != 0 ? own_ : grid_;

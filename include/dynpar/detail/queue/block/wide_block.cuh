@@ -140,6 +140,26 @@ private:
         ++launched_;
         return true;
     }
+    __device__ bool push_warp_child(wide_task& task) { return push_child(task); }
+    /// A grid of one block for a team: to the team that runs this block, if there is room.
+    __device__ bool push_team_child(const wide_task& task) {
+        if (!push_for_team(task, grid_, info_)) return false;
+        ++launched_;
+        return true;
+    }
+    static __device__ __noinline__ bool push_for_team(wide_task task, arena_index grid, std::uint32_t task_info) {
+        const bool on_team = (task_info & info::width_mask) == info::on_block;
+        arena_index& own = on_team ? this_team().own : this_warp().own;
+        const arena_index mine = load_relaxed(own);
+        task.grid = mine != 0 ? mine : grid;
+        wide_task* place = on_team ? reserve_staged(this_team()) : nullptr;
+        if (place == nullptr) place = reserve<wide_task>();
+        if (place != nullptr) {
+            copy_task(*place, task);
+            return true;
+        }
+        return push_child_spilled(own, grid, task_info & info::depth_mask, task);
+    }
     /// A grid of one block of at most a warp that its task describes completely, for cases that the kernels' own route
     /// excludes: a traced run. False if it is not, or if anything is unusual. Makes no call on its common path: what is
     /// live across a call is written to the stack of a single thread, where 4 bytes take a line of the first-level
@@ -182,40 +202,6 @@ private:
         task.arguments = arguments;
         copy_task(*place, task);
         return true;
-    }
-    /// A grid of one block for a team that its task describes completely: staged, for the team that runs this block,
-    /// or else where others may run it at once. `launched`: of this block's children, those that it counts when it
-    /// returns. False if there is no memory for the node on which it is counted, or for the task.
-    template <class Kernel, class... Args>
-    static __device__ __noinline__ bool push_team_block(wide_arguments arguments, std::uint32_t threads,
-                                                        arena_index grid, std::uint32_t task_info,
-                                                        std::uint32_t& launched) {
-        const bool on_team = (task_info & info::width_mask) == info::on_block;
-        const std::uint32_t depth = task_info & info::depth_mask;
-        wide_task task{};
-        task.entry = &entry_points<Kernel, Args...>::wide;
-        task.info = (depth + 1) | info::on_block;
-        task.size = block_size(threads);
-        task.last = 1;
-        task.arguments = arguments;
-        arena_index& own = on_team ? this_team().own : this_warp().own;
-        if (on_team) {
-            const arena_index mine = load_relaxed(own);
-            task.grid = mine != 0 ? mine : grid;
-            if (wide_task* const place = reserve_staged(this_team()); place != nullptr) {
-                copy_task(*place, task);
-                ++launched;
-                return true;
-            }
-        }
-        task.grid = is_sole_owner(task_info) ? use_own_grid(own, grid) : ensure_shared_node(own, grid, depth);
-        if (task.grid == 0) return false;
-        fetch_max_relaxed(on_team ? this_team().own_counts : this_warp().own_counts,
-                          counted::block_and_visible_children);
-        count_children(task.grid, 1);
-        if (push_here(task)) return true;
-        count_children(task.grid, -1);  // the caller tries again, and counts it again
-        return false;
     }
     __device__ void count_launch() { ++launched_; }
     __device__ status launch_child(launch_request& request, const shape& s) {

@@ -1,6 +1,6 @@
 // Queue engine: frames. A frame is what runs on a warp; the frames below it wait. Also the shared memory of what runs.
 // Owns the saving and restoring of a frame's part of warp_state, except depth, awaited and level (on_top_of_wait(),
-// run_candidate()).
+// run_as_team()).
 #pragma once
 
 #include "../memory/arena.cuh"

@@ -57,19 +57,23 @@ __device__ inline unsigned warps_of_team(unsigned team_warps) {
     return first + team_warps <= all ? (all_lanes >> (warp_size - team_warps)) << first : 0;
 }
 
-/// Under the lock: makes a task the candidate.
-__device__ inline void put_candidate(const wide_task& task) {
+/// Under the lock: what lies in the candidate's place is the candidate.
+__device__ __noinline__ inline void show_candidate() {
     gang_state& gang = this_block().gang;
-    gang.candidate = task;
-    store_relaxed_in_block(gang.depth, task.info & info::depth_mask);
-    store_relaxed_in_block(gang.warps, team_warps_for(task.size));
+    store_relaxed_in_block(gang.depth, gang.candidate.info & info::depth_mask);
+    store_relaxed_in_block(gang.warps, team_warps_for(gang.candidate.size));
     fence_in_block();
     store_relaxed_in_block(gang.has_candidate, 1u);
+}
+/// Under the lock: makes a task the candidate.
+__device__ inline void put_candidate(const wide_task& task) {
+    copy_task(this_block().gang.candidate, task);
+    show_candidate();
 }
 
 /// Under the lock: takes one block of a block task that is deeper than that, from the worker block's deque or its
 /// chunk.
-__device__ inline bool take_block(int deeper_than, wide_task& task) {
+__device__ __noinline__ inline bool take_block(int deeper_than, wide_task& task) {
     if (take_block_task(deeper_than, any_threads, task)) return true;
     if (!take_of_chunk(deeper_than, true, task)) return false;
     const bool on_block = (task.info & info::width_mask) == info::on_block;
@@ -77,6 +81,14 @@ __device__ inline bool take_block(int deeper_than, wide_task& task) {
     if (on_block && static_cast<int>(task.info & info::depth_mask) > deeper_than) return true;
     if (!(on_block ? push_block_task(task) : push_here(task))) stop_run(no_memory);
     return false;
+}
+/// Under the lock: false if there is no candidate, and no block to make it.
+__device__ __noinline__ inline bool has_or_takes_candidate() {
+    gang_state& gang = this_block().gang;
+    if (load_relaxed_in_block(gang.has_candidate) != 0) return true;
+    if (!take_block(-1, gang.candidate)) return false;
+    show_candidate();
+    return true;
 }
 
 /// One lane: makes a block the candidate. `deeper_than`: only of a grid that may run on top of what waits here.
@@ -190,11 +202,7 @@ __device__ __noinline__ inline void call_teams() {
     gang_state& gang = this_block().gang;
     with_block_lock(gang.lock, [&] {
         while (load_relaxed_in_block(gang.ready) != 0) {
-            if (load_relaxed_in_block(gang.has_candidate) == 0) {
-                wide_task task;
-                if (!take_block(-1, task)) return;
-                put_candidate(task);
-            }
+            if (!has_or_takes_candidate()) return;
             const unsigned team_warps = load_relaxed_in_block(gang.warps);
             unsigned teams = complete_teams(load_relaxed_in_block(gang.ready), team_warps);
             fence_in_block();
@@ -327,81 +335,6 @@ __device__ __noinline__ inline void settle_block(team_state& team) {
     team.keeps = 0;
 }
 
-/// All warps of a team together: runs the next block.
-__device__ inline void run_next_block() {
-    team_state& team = this_team();
-    warp_state& warp = this_warp();
-    const wide_task& task = team.current;
-    const unsigned rank = threadIdx.x - team.first_thread;
-    const bool is_first = rank == 0;
-    const bool nested = any_of_team(warp.level != 0);  // below this block others of these warps wait
-    // What ran below is kept in registers: of its task one word in each of the first threads.
-    std::uint32_t outer_word = 0;
-    const arena_index outer_own = team.own;
-    const unsigned outer_counts = team.own_counts;
-    const unsigned outer_refused = team.refused_shared;
-    unsigned char* const outer_shared_memory = team.shared_memory;
-    if (rank < task_words) outer_word = word_of(team.current, rank);
-    __syncwarp();
-    sync_team();
-    if (rank < task_words) word_of(team.current, rank) = word_of(team.next, rank);
-    arena_index borrowed = 0;
-    __syncwarp();
-    if (is_first) {
-        if (const unsigned bytes = task.size.shared_bytes(); bytes != 0)
-            borrowed = find_shared_memory_of_team(team, bytes, nested);
-        team.own = 0;
-        team.own_counts = counted::nothing;
-        team.refused_shared = 0;
-        team.launched = 0;
-        team.staged_before = load_relaxed_in_block(team.staged);
-    }
-    const block_frame<true> frame;
-    // The last warp writes what the trace needs, since it has least to do; the frame has saved its begun_at. It reads
-    // the clock before the others begin the kernel, and launch.
-    const bool traces = is_traced_run() && rank == team.threads - warp_size;
-    if (traces) warp.begun_at = device_nanoseconds();
-    __syncwarp();
-    sync_team();
-    if (lane_rank() == 0) {
-        ++warp.level;
-        if (is_first && task.first == 0) ++warp.grids;
-        warp.deepest = max(warp.deepest, task.info & info::depth_mask);
-    }
-    unsigned launched = 0;
-    if (rank < task.size.threads()) launched = task.entry(task.first, false);
-    for (arrival why = team_rendezvous(returned); why != returned; why = team_rendezvous(returned)) {
-        if (why == waiting) wait_on_team(task.grid, task.info & info::depth_mask, launched, false);
-    }
-    const unsigned sum = __reduce_add_sync(all_lanes, launched);
-    if (lane_rank() == 0 && sum != 0) fetch_add_relaxed(team.launched, sum);
-    if (team.own != 0 && team.own_counts < counted::all_before_wait) point_all_to_own(team);
-    if (traces) stamp(task.descriptor, task.info, task.first, warp.begun_at);
-    __syncwarp();
-    sync_team();
-#if !DYNPAR_NO_TRACE
-    if (is_traced_run()) write_if_many(warp.traced);
-#endif
-    if (is_first) {
-        return_shared_memory(task.size.shared_bytes(), borrowed);
-        settle_block(team);
-        if (nested) {
-            team.own = outer_own;
-            team.own_counts = outer_counts;
-            team.refused_shared = outer_refused;
-            team.shared_memory = outer_shared_memory;
-            team.launched = 0;
-        }
-    }
-    __syncwarp();
-    if (lane_rank() == 0) --warp.level;
-    if (nested) {
-        if (rank < task_words) word_of(team.current, rank) = outer_word;
-        frame.end();
-    }
-    if (rank < warp_size) exchange_block_tasks_now_and_then();
-}
-
 /// All warps of a team, none of which waits for anything: divides what one of them has on its deque of wide tasks among
 /// all, as far as the others have room. Mostly that is the first warp: of a block's threads, one launches.
 __device__ DYNPAR_NOINLINE inline void even_out() {
@@ -469,39 +402,30 @@ __device__ __noinline__ inline bool take_next_block(team_state& team) {
             return true;
         }
     }
-    bool taken = false;
     flush_team_batch(team);
-    const auto take = [&] {
-        bool found = false;
+    for (bool fetched = false;; fetched = true) {
+        bool found = false, taken = false;
         with_block_lock(gang.lock, [&] {
-            if (load_relaxed_in_block(gang.has_candidate) == 0) {
-                wide_task task;
-                if (!take_block(-1, task)) return;
-                put_candidate(task);
-            }
-            found = true;
+            found = has_or_takes_candidate();
+            if (!found) return;
             const unsigned wanted = load_relaxed_in_block(gang.warps);
-            taken = wanted == team_warps;
-            if (taken) {
+            if (wanted == team_warps) {
                 copy_task(team.next, gang.candidate);
                 store_relaxed_in_block(gang.has_candidate, 0u);
+                taken = true;
             } else if (wanted > team_warps && gang.passed_over < tuning::most_passed_over &&
-                       load_relaxed_in_block(gang.narrowest) <= team.threads) {
-                wide_task narrower;
-                if (!take_block_task(-1, team.threads, narrower)) return;
-                taken = team_warps_for(narrower.size) == team_warps;
+                       load_relaxed_in_block(gang.narrowest) <= team.threads &&
+                       take_block_task(-1, team.threads, team.next)) {
+                taken = team_warps_for(team.next.size) == team_warps;
                 if (taken) {
                     note_passed_over(wanted);
-                    copy_task(team.next, narrower);
-                } else if (!push_block_task(narrower)) {
+                } else if (!push_block_task(team.next)) {
                     stop_run(no_memory);
                 }
             }
         });
-        return found;
-    };
-    if (!take() && fetch_chunk_for_block()) take();
-    return taken;
+        if (found || fetched || !fetch_chunk_for_block()) return taken;
+    }
 }
 
 /// One thread of a team that parts: calls teams of its warps for smaller blocks, as many as there are. Blocks of
@@ -513,11 +437,7 @@ __device__ __noinline__ inline void call_parts(const team_state& team) {
     const unsigned end = (team.first_thread + team.threads) / warp_size;
     with_block_lock(gang.lock, [&] {
         for (unsigned warp = team.first_thread / warp_size; warp < end;) {
-            if (load_relaxed_in_block(gang.has_candidate) == 0) {
-                wide_task task;
-                if (!take_block(-1, task)) return;
-                put_candidate(task);
-            }
+            if (!has_or_takes_candidate()) return;
             const unsigned part_warps = load_relaxed_in_block(gang.warps);
             warp = (warp + part_warps - 1) / part_warps * part_warps;
             if (part_warps >= team.threads / warp_size || warp + part_warps > end) return;
@@ -530,46 +450,159 @@ __device__ __noinline__ inline void call_parts(const team_state& team) {
     });
 }
 
-/// All warps of a team, each having been called: runs the block for which they were called and then more of its size.
-/// Coming together costs more than most tasks; but what the tasks launch for single warps must not pile up.
+/// What runs on a team below a block: some of its warps wait for something there. Kept in registers of the team's first
+/// warp: of the task one word in each of the first lanes, and the rest in the first.
+struct team_frame {
+    std::uint32_t word = 0;
+    arena_index own;
+    unsigned own_counts, refused_shared;
+    unsigned char* shared_memory;
+
+    /// All threads of the team.
+    __device__ explicit team_frame(team_state& team)
+        : own(team.own),
+          own_counts(team.own_counts),
+          refused_shared(team.refused_shared),
+          shared_memory(team.shared_memory) {
+        if (const unsigned rank = threadIdx.x - team.first_thread; rank < task_words)
+            word = word_of(team.current, rank);
+    }
+    /// All lanes of the team's first warp.
+    __device__ void restore(team_state& team) const {
+        if (lane_rank() < task_words) word_of(team.current, lane_rank()) = word;
+        if (lane_rank() != 0) return;
+        team.own = own;
+        team.own_counts = own_counts;
+        team.refused_shared = refused_shared;
+        team.shared_memory = shared_memory;
+        team.launched = 0;
+        team.leaves = 0;
+    }
+};
+
+/// All lanes of a team's first warp: makes the next block the current one. Returns memory that is to be given back.
+__device__ inline arena_index begin_next_block(team_state& team, bool nested) {
+    arena_index borrowed = 0;
+    if (lane_rank() < task_words) word_of(team.current, lane_rank()) = word_of(team.next, lane_rank());
+    __syncwarp();
+    if (lane_rank() == 0) {
+        if (const unsigned bytes = team.current.size.shared_bytes(); bytes != 0)
+            borrowed = find_shared_memory_of_team(team, bytes, nested);
+        team.own = 0;
+        team.own_counts = counted::nothing;
+        team.refused_shared = 0;
+        team.launched = 0;
+        team.leaves = 0;
+        team.staged_before = load_relaxed_in_block(team.staged);
+    }
+    __syncwarp();
+    return borrowed;
+}
+
+/// All warps of a team together: runs the current block, to the point where one thread may settle it. `in_a_row`: how
+/// many it makes.
+__device__ inline void run_current_block(team_state& team, unsigned in_a_row) {
+    warp_state& warp = this_warp();
+    const wide_task& task = team.current;
+    const unsigned rank = threadIdx.x - team.first_thread;
+    // The last warp writes what the trace needs, since it has least to do. It reads the clock before the others begin
+    // the kernel, and launch.
+    const bool traces = is_traced_run() && rank == team.threads - warp_size;
+    if (is_traced_run()) {
+        if (traces) warp.begun_at = device_nanoseconds();
+        __syncwarp();
+        sync_team();
+    }
+    if (lane_rank() == 0) {
+        deque_bases::begin();
+        if (rank == 0 && task.first == 0) ++warp.grids;
+        warp.deepest = max(warp.deepest, task.info & info::depth_mask);
+    }
+    __syncwarp();
+    unsigned launched = 0;
+    if (rank < task.size.threads()) launched = task.entry(task.first, false);
+    for (arrival why = team_rendezvous(returned); why != returned; why = team_rendezvous(returned)) {
+        if (why == waiting) wait_on_team(task.grid, task.info & info::depth_mask, launched, false);
+    }
+    const unsigned sum = __reduce_add_sync(all_lanes, launched);
+    const std::uint32_t piled_up =
+        warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end + warp.ready;
+    if (lane_rank() == 0) {
+        if (sum != 0) fetch_add_relaxed(team.launched, sum);
+        // Coming together costs more than most tasks; but what blocks launch for single warps must not pile up.
+        if (piled_up > tuning::tasks_piled_up || in_a_row == tuning::block_tasks_in_a_row)
+            store_relaxed_in_block(team.leaves, 1u);
+    }
+    if (team.own != 0 && team.own_counts < counted::all_before_wait) point_all_to_own(team);
+    if (traces) stamp(task.descriptor, task.info, task.first, warp.begun_at);
+    __syncwarp();
+    sync_team();
+#if !DYNPAR_NO_TRACE
+    if (is_traced_run()) write_if_many(warp.traced);
+#endif
+}
+
+/// One thread of a team whose block is settled: what the team does now. Writes into team_state::next what it runs.
+__device__ inline team_course choose_course(team_state& team, bool nested, unsigned& stop_seen_at) {
+    bool leaves = nested || load_relaxed_in_block(team.leaves) != 0;
+    if (cycles_now() - stop_seen_at > tuning::stop_after_cycles) {
+        stop_seen_at = cycles_now();
+        leaves = is_to_stop() || leaves;
+    }
+    if (!leaves && take_next_block(team)) return team_course::runs_next;
+    flush_team_batch(team);
+    push_staged(team, load_relaxed_in_block(team.staged));
+    return leaves ? team_course::leaves : team_course::parts;
+}
+
+/// All warps of a team, each having been called: runs the block for which they were called, and then more of its size,
+/// unless some of them wait for something. Between two blocks the first warp settles one and chooses the next; the
+/// others wait at one barrier. What that costs bounds how many blocks a second run.
 __device__ DYNPAR_NOINLINE inline void run_as_team() {
-    const warp_state& warp = this_warp();
+    warp_state& warp = this_warp();
     team_state& team = this_team();
+    const bool in_first = threadIdx.x - team.first_thread < warp_size;
     const bool is_first = threadIdx.x == team.first_thread;
     unsigned stop_seen_at = cycles_now();
     flush_all();
+    const bool nested = any_of_team(warp.level != 0);
+    const team_frame outer(team);
+    const block_frame<true> frame;
+    if (lane_rank() == 0) ++warp.level;
+    arena_index borrowed = in_first ? begin_next_block(team, nested) : 0;
+    __syncwarp();
+    sync_team();
+    team_course course;
     for (unsigned in_a_row = 1;; ++in_a_row) {
-        run_next_block();
-        const std::uint32_t piled_up =
-            warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end + warp.ready;
-        const bool waits = warp.depth >= 0;
-        bool leaves = in_a_row == tuning::block_tasks_in_a_row || waits || piled_up > tuning::tasks_piled_up;
-        if (is_first && cycles_now() - stop_seen_at > tuning::stop_after_cycles) {
-            stop_seen_at = cycles_now();
-            leaves = leaves || is_to_stop();
-        }
-        __syncwarp();
-        // This is also a barrier: children run only after they are counted.
-        const bool must_leave = any_of_team(leaves);
-        if (is_first && !must_leave) leaves = !take_next_block(team);
-        if (!must_leave) {
+        run_current_block(team, in_a_row);
+        if (in_first) {
+            if (is_first) {
+                return_shared_memory(team.current.size.shared_bytes(), borrowed);
+                settle_block(team);
+            }
             __syncwarp();
-            if (!any_of_team(leaves)) continue;
-        }
-        if (is_first) {
-            flush_team_batch(team);
-            push_staged(team, load_relaxed_in_block(team.staged));
-        }
-        __syncwarp();
-        if (any_of_team(waits)) return;
-        even_out();
-        if (!must_leave) {
-            if (is_first) call_parts(team);
+            if (nested) outer.restore(team);
+            exchange_block_tasks_now_and_then();
+            if (is_first) team.course = choose_course(team, nested, stop_seen_at);
             __syncwarp();
-            sync_team();
+            if (team.course == team_course::runs_next) borrowed = begin_next_block(team, false);
         }
+        // Children run only behind this barrier, when they are counted.
+        sync_team();
+        course = team.course;
+        if (course != team_course::runs_next) break;
+    }
+    if (lane_rank() == 0) --warp.level;
+    __syncwarp();
+    if (nested) {
+        frame.end();
         return;
     }
+    even_out();
+    if (course != team_course::parts) return;
+    if (is_first) call_parts(team);
+    __syncwarp();
+    sync_team();
 }
 
 /// All lanes of a warp that is called.

@@ -283,6 +283,27 @@ __device__ inline void flush_if_nothing_is_left() {
     if (__shfl_sync(all_lanes, flushes, 0)) flush_warp_batch();
 }
 
+/// All lanes together: hands the block tasks at the owner end to the worker block, 32 at most. While they lie on the
+/// warp's deque, to launch one costs no lock, and they are donated as all others are.
+__device__ __noinline__ inline void hand_over_block_tasks(std::uint32_t available_tasks) {
+    warp_state& warp = this_warp();
+    flush_withheld_children();
+    const unsigned lane = lane_rank();
+    const std::uint32_t owner_end = warp.wide_owner_end;
+    wide_task task;
+    bool is_one = lane < available_tasks;
+    if (is_one) {
+        copy_task(task, slot<wide_task>(owner_end - 1 - lane));
+        is_one = (task.info & info::width_mask) == info::on_block;
+    }
+    const unsigned others = ~__ballot_sync(all_lanes, is_one);
+    const std::uint32_t all = others == 0 ? warp_size : static_cast<std::uint32_t>(__ffs(static_cast<int>(others))) - 1;
+    const std::uint32_t pushed = push_block_tasks(task, all);
+    if (pushed == 0) stop_run(no_memory);
+    if (lane == 0) warp.wide_owner_end = owner_end - pushed;
+    __syncwarp();
+}
+
 inline namespace hot {
 /// The wide task at the owner end, or as many blocks of it as a warp runs at a time; if that makes a grid continue,
 /// also some of what comes next. Not inlined: rounds of lane tasks would have to do without the registers that it
@@ -298,10 +319,9 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
         const std::uint32_t first = field_of_words<offsetof(wide_task, first)>(word);
         const std::uint32_t last = field_of_words<offsetof(wide_task, last)>(word);
         __syncwarp();
-        if ((field_of_words<offsetof(wide_task, info)>(word) & info::width_mask) != info::on_warp) {
-            run_newest_wide_on_lanes<Nested>(available_tasks);
-            return;
-        }
+        const std::uint32_t width = field_of_words<offsetof(wide_task, info)>(word) & info::width_mask;
+        if (width == info::on_block) return hand_over_block_tasks(available_tasks);
+        if (width == info::on_lane) return run_newest_wide_on_lanes<Nested>(available_tasks);
         if (lane == 0) {
             if (first + 1 == last) {
                 --warp.wide_owner_end;

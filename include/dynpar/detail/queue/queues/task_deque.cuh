@@ -166,6 +166,9 @@ __device__ __noinline__ bool push_spilled(Task task) {
     return there_was_room;
 }
 
+/// The same for a task that there may be room for.
+__device__ __noinline__ inline bool push_or_spill(wide_task task) { return push(task) || push_spilled(task); }
+
 /// All lanes together: moves the oldest tasks out of a deque that is nearly full. If there is no memory it stays full,
 /// and the next launches fail.
 template <class Task>
@@ -306,7 +309,7 @@ __device__ inline bool push_on_block_deque(const wide_task& task) {
 }
 
 /// Under the lock: on the deque, or spilled. False if there is no memory.
-__device__ inline bool push_block_task(const wide_task& task) {
+__device__ __noinline__ inline bool push_block_task(const wide_task& task) {
     gang_state& gang = this_block().gang;
     const unsigned narrowest = has_block_tasks() ? load_relaxed_in_block(gang.narrowest) : any_threads;
     store_relaxed_in_block(gang.narrowest, min(narrowest, task.size.threads()));
@@ -317,9 +320,34 @@ __device__ inline bool push_block_task(const wide_task& task) {
     return pushed;
 }
 
+/// All lanes of a warp, without the lock: pushes as many of their tasks as there is room for, of so many lanes, the
+/// first lane's as the newest; or one, on top of the spilled ones. Returns how many; 0 if there is no memory.
+__device__ inline std::uint32_t push_block_tasks(const wide_task& task, std::uint32_t lanes) {
+    gang_state& gang = this_block().gang;
+    const unsigned lane = lane_rank();
+    const std::uint32_t narrowest = __reduce_min_sync(all_lanes, lane < lanes ? task.size.threads() : any_threads);
+    std::uint32_t count = 0;
+    with_block_lock_as_warp(gang.lock, [&] {
+        const bool was_empty = !has_block_tasks();
+        const std::uint32_t end = load_relaxed_in_block(gang.owner_end);
+        count = min(lanes, tuning::block_deque_capacity - (end - load_relaxed_in_block(gang.steal_end)));
+        if (lane < count) copy_task(block_task_slot(end + count - 1 - lane), task);
+        __syncwarp();
+        if (lane != 0) return;
+        if (count == 0) {
+            count = push_block_task(task) ? 1 : 0;
+        } else {
+            store_relaxed_in_block(gang.owner_end, end + count);
+            const std::uint32_t before = was_empty ? any_threads : load_relaxed_in_block(gang.narrowest);
+            store_relaxed_in_block(gang.narrowest, min(before, narrowest));
+        }
+    });
+    return __shfl_sync(all_lanes, count, 0);
+}
+
 /// Under the lock: takes one block of the newest task that is deeper than that and takes so many threads at most, also
 /// from spilled tasks. False if there is none.
-__device__ inline bool take_block_task(int deeper_than, unsigned most_threads, wide_task& task) {
+__device__ __noinline__ inline bool take_block_task(int deeper_than, unsigned most_threads, wide_task& task) {
     gang_state& gang = this_block().gang;
     const std::uint32_t steal_end = load_relaxed_in_block(gang.steal_end);
     const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
