@@ -176,6 +176,40 @@ DYNPAR_FUNCTION inline unsigned add_children(const tree& t, unsigned parent, con
 
 DYNPAR_FUNCTION inline point* array_of(const tree& t, bool is_spare) { return is_spare ? t.spare : t.points; }
 
+/// The square of a block: of those from `first` on that a block divides, the one with that rank.
+DYNPAR_FUNCTION inline unsigned square_of(const tree& t, unsigned rank, unsigned first) {
+    for (;; ++first) {
+        const node& n = t.nodes[first];
+        if (is_divided(t, n) && n.count <= t.by_block && rank-- == 0) return first;
+    }
+}
+
+/// A block divides a square by itself. The first thread gets its first child, 0 if there is no room; it has passed a
+/// barrier since the points were moved, so it may launch what divides the quarters.
+template <class Block>
+DYNPAR_FUNCTION unsigned divide_by_block(Block& block, const block_memory& memory, const tree& t, unsigned square,
+                                         unsigned in_spare) {
+    const node n = t.nodes[square];
+    const point* const from = array_of(t, in_spare != 0) + n.begin;
+    const four counts = count_points(block, memory, {0, 1}, n, from);
+    unsigned first_child = 0;
+    if (block.thread_rank() == 0) {
+        *memory.taken = four{};
+        first_child = add_children(t, square, counts);
+    }
+    block.sync();
+    const four begins = begins_of(counts);
+    move_points(block, memory, {0, 1}, n, from, array_of(t, in_spare == 0) + n.begin, begins, memory.taken);
+    if (in_spare != 0) return first_child;
+    for (unsigned k = 0; k < 4; ++k) {  // a leaf's points are in the wrong array
+        const node child = child_of(n, k, counts, begins);
+        if (is_divided(t, child)) continue;
+        for (unsigned i = block.thread_rank(); i < child.count; i += block.num_threads())
+            t.points[child.begin + i] = t.spare[child.begin + i];
+    }
+    return first_child;
+}
+
 // ---- The kernels
 
 /// How wide the blocks are that work on so many points each: a moldable one is as wide as has something to do.
@@ -253,9 +287,6 @@ struct divide {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned first, unsigned in_spare) const;
-
-private:
-    DYNPAR_FUNCTION unsigned square_of(unsigned rank, unsigned first) const;
 };
 
 /// Divides a square with very many points. One thread.
@@ -295,39 +326,13 @@ DYNPAR_FUNCTION void divide_squares(Block& block, const tree* t, unsigned first,
     if (blocks != 0) block.launch(divide{t}, shape_of(*t, blocks, most_points), first, in_spare);
 }
 
-/// The square of a block: of those from `first` on that a block divides, the one with that rank.
-DYNPAR_FUNCTION inline unsigned divide::square_of(unsigned rank, unsigned first) const {
-    for (;; ++first) {
-        const node& n = t->nodes[first];
-        if (is_divided(*t, n) && n.count <= t->by_block && rank-- == 0) return first;
-    }
-}
-
 template <class Block>
 DYNPAR_FUNCTION void divide::operator()(Block& block, unsigned first, unsigned in_spare) const {
     std::byte* const shared = block.template shared<std::byte>(block_memory::bytes);
     if (shared == nullptr) return;
-    const block_memory memory(shared);
-    const unsigned square = square_of(block.block_rank(), first);
-    const node n = t->nodes[square];
-    const point* const from = array_of(*t, in_spare != 0) + n.begin;
-    const four counts = count_points(block, memory, share{0, 1}, n, from);
-    unsigned first_child = 0;
-    if (block.thread_rank() == 0) {
-        *memory.taken = four{};
-        first_child = add_children(*t, square, counts);
-    }
-    block.sync();
-    const four begins = begins_of(counts);
-    move_points(block, memory, share{0, 1}, n, from, array_of(*t, in_spare == 0) + n.begin, begins, memory.taken);
+    const unsigned square = square_of(*t, block.block_rank(), first);
+    const unsigned first_child = divide_by_block(block, block_memory(shared), *t, square, in_spare);
     if (block.thread_rank() == 0 && first_child != 0) divide_squares(block, t, first_child, 4, 1 - in_spare);
-    if (in_spare != 0) return;
-    for (unsigned k = 0; k < 4; ++k) {  // a leaf's points are in the wrong array
-        const node child = child_of(n, k, counts, begins);
-        if (is_divided(*t, child)) continue;
-        for (unsigned i = block.thread_rank(); i < child.count; i += block.num_threads())
-            t->points[child.begin + i] = t->spare[child.begin + i];
-    }
 }
 
 template <class Block>

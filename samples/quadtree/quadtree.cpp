@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,7 @@ int main(int argc, char** argv) {
         "quadtree", "Builds a quadtree of points: a block divides a square, and launches a grid for its quarters.");
     std::int64_t points = 100000;
     std::string distribution = "uniform";
-    std::int64_t clusters = 20;
+    std::optional<std::int64_t> clusters;
     std::int64_t seed = 1;
     std::int64_t leaf = default_leaf;
     std::int64_t depth = default_depth;
@@ -54,7 +55,7 @@ int main(int argc, char** argv) {
     std::int64_t by_block = default_by_block;
     command.add_integer("--points", points, 1, 1 << 24, "how many there are");
     command.add_choice("--distribution", distribution, {"uniform", "clustered"}, "where they lie in the unit square");
-    command.add_integer("--clusters", clusters, 1, 1000000, "how many of them, with --distribution clustered");
+    command.add_integer("--clusters", clusters, 1, 1000000, "how many of them, with --distribution clustered", "20");
     command.add_integer("--seed", seed, 0, 2147483647, "the points are drawn from it");
     command.add_integer("--leaf", leaf, 1, 1 << 24, "a square with no more points is not divided");
     command.add_integer("--depth", depth, 0, most_depth, "nor is one in that depth; the root is in depth 0");
@@ -64,13 +65,18 @@ int main(int argc, char** argv) {
                         "a square with as many points is divided by one block; of more, many blocks take some each");
     if (const auto status = command.parse(argc, argv)) return *status;
     return samples::with_engine(command, [&](auto& engine) {
+        if (clusters && distribution != "clustered") {
+            throw samples::input_error(
+                "--clusters: there are clusters only with --distribution clustered; give it as well, or leave this "
+                "out");
+        }
         const auto count = static_cast<std::size_t>(points);
         const auto from = static_cast<unsigned>(seed);
         const settings s{static_cast<unsigned>(leaf), static_cast<unsigned>(depth), static_cast<unsigned>(threads),
                          is_moldable, static_cast<unsigned>(by_block)};
         run(engine,
             distribution == "uniform" ? draw_uniform(count, from)
-                                      : draw_clusters(count, static_cast<unsigned>(clusters), from),
+                                      : draw_clusters(count, static_cast<unsigned>(clusters.value_or(20)), from),
             s, command);
         return samples::success;
     });

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,7 @@ int main(int argc, char** argv) {
         "quicksort", "Sorts keys: a block partitions them around a pivot, and launches a grid for each side.");
     std::int64_t keys = 100000;
     std::string pattern = "random";
-    std::int64_t kinds = 16;
+    std::optional<std::int64_t> kinds;
     std::int64_t seed = 1;
     std::int64_t threads = quicksort::default_threads;
     std::int64_t leaf = quicksort::default_leaf;
@@ -64,7 +65,7 @@ int main(int argc, char** argv) {
     command.add_integer("--keys", keys, 1, 1 << 28, "how many to sort");
     command.add_choice("--pattern", pattern, {"random", "sorted", "reversed", "equal", "few"},
                        "how they lie; few: of --kinds different keys");
-    command.add_integer("--kinds", kinds, 1, 1 << 28, "how many different keys there are with --pattern few");
+    command.add_integer("--kinds", kinds, 1, 1 << 28, "how many different keys there are with --pattern few", "16");
     command.add_integer("--seed", seed, 0, 2147483647, "the keys are drawn from it");
     command.add_integer("--threads", threads, 32, 512, "threads of every block");
     command.add_integer("--leaf", leaf, quicksort::samples_of_part, quicksort::most_leaf,
@@ -73,12 +74,15 @@ int main(int argc, char** argv) {
                         "as many are partitioned by one block; of more, many blocks take some each");
     if (const auto status = command.parse(argc, argv)) return *status;
     return samples::with_engine(command, [&](auto& engine) {
+        if (kinds && pattern != "few") {
+            throw samples::input_error(
+                "--kinds: there are kinds only with --pattern few; give it as well, or leave this out");
+        }
         const quicksort::job work{nullptr, nullptr, static_cast<unsigned>(threads), static_cast<unsigned>(leaf),
                                   static_cast<unsigned>(by_block)};
-        run(engine,
-            quicksort::make_keys(pattern, static_cast<std::size_t>(keys), static_cast<unsigned>(kinds),
-                                 static_cast<unsigned>(seed)),
-            work, command);
+        const auto drawn = quicksort::make_keys(pattern, static_cast<std::size_t>(keys),
+                                                static_cast<unsigned>(kinds.value_or(16)), static_cast<unsigned>(seed));
+        run(engine, drawn, work, command);
         return samples::success;
     });
 }
