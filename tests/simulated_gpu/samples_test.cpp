@@ -1,8 +1,10 @@
 // Kernels of samples that search trees: in all their forms, on the queue engine.
 #include <dynpar/dynpar.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <vector>
 
 #include <doctest/doctest.h>
 
@@ -16,6 +18,9 @@
 #include "../../samples/adaptive_grid/kernels.hpp"
 #include "../../samples/integrate/kernels.hpp"
 #include "../../samples/mandelbrot/kernels.hpp"
+#include "../../samples/quadtree/build.hpp"
+#include "../../samples/quicksort/kernels.hpp"
+#include "../../samples/quicksort/patterns.hpp"
 #include "../../samples/sudoku/kernels.hpp"
 #include "../../samples/sudoku/puzzles.hpp"
 #include "../../samples/uts/kernels.hpp"
@@ -328,4 +333,41 @@ TEST_CASE("an adaptive grid is the CPU's, cell by cell and bit by bit") {
     CHECK(found.error == expected.error);
     CHECK(values.to_vector() == expected_values);
     CHECK(levels.to_vector() == expected_levels);
+}
+
+TEST_CASE("quicksort sorts as the CPU does, in blocks of a warp and of teams of warps") {
+    using namespace quicksort;
+    dynpar::queue_engine engine = small_engine();
+    unsigned seed = 0;
+    for (const char* const pattern : {"random", "few", "random", "reversed", "equal", "random"}) {
+        const std::vector<key> keys = make_keys(pattern, 1500, 5, ++seed);
+        std::vector<key> expected = keys;
+        std::sort(expected.begin(), expected.end());
+        for (const unsigned threads : {32u, 50u, 64u}) {
+            for (const unsigned by_block : {300u, 10000u}) {
+                auto there = engine.make_buffer<key>(keys);
+                auto spare = engine.make_buffer<key>(keys.size());
+                spare.fill(0);
+                const job work{there.data(), spare.data(), threads, 64, by_block};
+                const auto all = engine.make_buffer<job>({work});
+                const auto count = static_cast<unsigned>(keys.size());
+                engine.run(sort_part{all.data()}, quicksort::shape_of(work, count), part{0, count, 0});
+                CHECK(there.to_vector() == expected);
+            }
+        }
+    }
+}
+
+TEST_CASE("a quadtree is the CPU's, built by blocks of a warp and of teams of warps") {
+    using namespace quadtree;
+    dynpar::queue_engine engine = small_engine();
+    for (const auto& points : {draw_uniform(1200, 1), draw_clusters(1200, 3, 1), draw_uniform(1200, 2),
+                               draw_clusters(1200, 3, 2), draw_clusters(1200, 9, 3)}) {
+        for (const settings& s : {settings{32, 16, 64, false, 300}, settings{32, 16, 50, false, 10000},
+                                  settings{20, 5, 32, false, 300}, settings{32, 16, 64, true, 300}}) {
+            const tree_memory memory(engine, points, s);
+            engine.run(quadtree::begin{memory.address()}, dynpar::shape(1, 1));
+            CHECK(comparison(memory.result(), points).run() == "");
+        }
+    }
 }
