@@ -41,7 +41,9 @@ __device__ __noinline__ inline bool wait_to_be_called(run_control& control) {
         const unsigned begun = cycles_now();
         while ((seen = load_relaxed(control.reserve)) == reserve_waits &&
                cycles_now() - begun < tuning::reserve_waits_cycles)
-            __nanosleep(tuning::reserve_poll_nanoseconds);
+            // The run waits for the reserve when it ends: for a small part of its time.
+            __nanosleep(min(max((cycles_now() - begun) / tuning::reserve_looks_part, tuning::reserve_poll_nanoseconds),
+                            tuning::reserve_most_poll_nanoseconds));
     }
     return __syncthreads_or(static_cast<int>(seen == reserve_is_called)) != 0;
 }

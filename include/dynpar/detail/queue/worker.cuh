@@ -69,7 +69,7 @@ __device__ inline bool claim_blocks_deeper_than(int depth) {
     if (lane_rank() == 0) {
         run_control& control = *engine().control;
         wide_task task;
-        taken = take_of_chunk(depth, false, task);
+        taken = take_of_chunk(depth, false, grain_of(load_chunk().width()), task);
         for (unsigned place = 0; !taken && place < open_grid_places; ++place) {
             const open_grid_word seen(load_relaxed(control.open_grids[place]));
             // Blocks for worker blocks count too: this warp may be the only one that can have them run.

@@ -117,14 +117,13 @@ __device__ inline void narrow_to_claim(wide_task& task, std::uint32_t end, std::
     task.last = task.first + min(wanted, left);
 }
 
-/// One lane: claims blocks of the chunk as a task that runs later, if their grid is deeper than `deeper_than`. False if
-/// there are none.
-__device__ inline bool take_of_chunk(int deeper_than, bool on_block, wide_task& task) {
+/// One lane: claims `wanted` blocks of the chunk as a task that runs later, if their grid is deeper than `deeper_than`.
+/// False if there are none.
+__device__ inline bool take_of_chunk(int deeper_than, bool on_block, std::uint32_t wanted, wide_task& task) {
     const open_grid_word seen = load_chunk();
     if (seen.left() <= 0 || (seen.width() == info::on_block) != on_block) return false;
     constexpr unsigned info_word = offsetof(wide_task, info) / sizeof(unsigned);
     if (static_cast<int>(load_relaxed_in_block(chunk_word(info_word)) & info::depth_mask) <= deeper_than) return false;
-    const std::uint32_t wanted = grain_of(seen.width());
     const std::uint32_t left = claim_chunk(wanted);
     if (left == 0) return false;
     fence_in_block();

@@ -38,15 +38,20 @@ __device__ void run_on_team(unsigned team);  // below
 /// Bytes of the multiprocessor's shared memory for kernels, of each warp of a worker block.
 __device__ inline unsigned shared_bytes_of_warp() { return engine().shared_bytes / warps_of_worker_block() / 16 * 16; }
 
-/// How many warps run such a block: enough for its threads, and so many that their part of the multiprocessor's shared
-/// memory is enough.
-__device__ DYNPAR_NOINLINE inline unsigned team_warps_for(block_size size) {
+/// Of a block's team, at least so many warps: so many that their part of the multiprocessor's shared memory is enough.
+__device__ DYNPAR_NOINLINE inline unsigned team_warps_for_shared_memory(unsigned warps, unsigned bytes) {
     const unsigned all = warps_of_worker_block();
-    const unsigned bytes = size.shared_bytes();
-    const unsigned each = bytes != 0 ? shared_bytes_of_warp() : 0;
-    unsigned warps = least_team_warps(all);
-    while (warps < all && (warps * warp_size < size.threads() || warps * each < bytes)) warps *= 2;
+    const unsigned each = shared_bytes_of_warp();
+    while (warps < all && warps * each < bytes) warps *= 2;
     return min(warps, all);
+}
+/// How many warps run such a block: enough for its threads, and for its shared memory.
+__device__ inline unsigned team_warps_for(block_size size) {
+    const unsigned all = warps_of_worker_block();
+    const unsigned needed = rounded_up_warps((size.threads() + warp_size - 1) / warp_size);
+    const unsigned warps = min(max(needed, least_team_warps(all)), all);
+    const unsigned bytes = size.shared_bytes();
+    return bytes == 0 ? warps : team_warps_for_shared_memory(warps, bytes);
 }
 
 /// The warps of this warp's team of that size, a bit for each; 0 if it has none.
@@ -58,7 +63,7 @@ __device__ inline unsigned warps_of_team(unsigned team_warps) {
 }
 
 /// Under the lock: what lies in the candidate's place is the candidate.
-__device__ __noinline__ inline void show_candidate() {
+__device__ inline void show_candidate() {
     gang_state& gang = this_block().gang;
     store_relaxed_in_block(gang.depth, gang.candidate.info & info::depth_mask);
     store_relaxed_in_block(gang.warps, team_warps_for(gang.candidate.size));
@@ -71,24 +76,33 @@ __device__ inline void put_candidate(const wide_task& task) {
     show_candidate();
 }
 
-/// Under the lock: takes one block of a block task that is deeper than that, from the worker block's deque or its
-/// chunk.
-__device__ __noinline__ inline bool take_block(int deeper_than, wide_task& task) {
-    if (take_block_task(deeper_than, any_threads, task)) return true;
-    if (!take_of_chunk(deeper_than, true, task)) return false;
+/// Under the lock: puts up to so many blocks of the chunk, if it is one of block tasks, where the candidate lies. False
+/// if there are none that are deeper than that.
+__device__ inline bool take_of_chunk_for_candidate(int deeper_than, std::uint32_t most_blocks) {
+    wide_task& task = this_block().gang.candidate;
+    if (!take_of_chunk(deeper_than, true, most_blocks, task)) return false;
     const bool on_block = (task.info & info::width_mask) == info::on_block;
     // Perhaps the chunk was replaced meanwhile.
     if (on_block && static_cast<int>(task.info & info::depth_mask) > deeper_than) return true;
     if (!(on_block ? push_block_task(task) : push_here(task))) stop_run(no_memory);
     return false;
 }
-/// Under the lock: false if there is no candidate, and no block to make it.
-__device__ __noinline__ inline bool has_or_takes_candidate() {
+
+/// Under the lock, with no candidate: makes one block that is deeper than that the candidate, from the worker block's
+/// deque or its chunk. All in one: each call takes as long as a hundred instructions.
+__device__ __noinline__ inline bool take_candidate(int deeper_than) {
     gang_state& gang = this_block().gang;
-    if (load_relaxed_in_block(gang.has_candidate) != 0) return true;
-    if (!take_block(-1, gang.candidate)) return false;
+    if (has_block_tasks() && take_block_task(deeper_than, any_threads, gang.candidate)) {
+        show_candidate();
+        return true;
+    }
+    if (!take_of_chunk_for_candidate(deeper_than, 1)) return false;
     show_candidate();
     return true;
+}
+/// Under the lock: false if there is no candidate, and no block to make it.
+__device__ inline bool has_or_takes_candidate() {
+    return load_relaxed_in_block(this_block().gang.has_candidate) != 0 || take_candidate(-1);
 }
 
 /// One lane: makes a block the candidate. `deeper_than`: only of a grid that may run on top of what waits here.
@@ -96,12 +110,19 @@ __device__ __noinline__ inline void choose_candidate(int deeper_than) {
     gang_state& gang = this_block().gang;
     with_block_lock(gang.lock, [&] {
         const bool have = load_relaxed_in_block(gang.has_candidate) != 0;
-        if (have && static_cast<int>(load_relaxed_in_block(gang.depth)) > deeper_than) return;
-        wide_task task;
-        if (!take_block(deeper_than, task)) return;
+        if (!have) {
+            take_candidate(deeper_than);
+            return;
+        }
+        if (static_cast<int>(load_relaxed_in_block(gang.depth)) > deeper_than) return;
         // Some warp cannot join the old candidate, so another takes its place.
-        if (have && !push_block_task(gang.candidate)) stop_run(no_memory);
-        put_candidate(task);
+        wide_task old;
+        copy_task(old, gang.candidate);
+        if (!take_candidate(deeper_than)) {
+            copy_task(gang.candidate, old);
+        } else if (!push_block_task(old)) {
+            stop_run(no_memory);
+        }
     });
 }
 
@@ -138,10 +159,9 @@ __device__ inline void offer_when_idle() {
     fetch_or_relaxed(this_block().gang.ready, 1u << warp_rank());
 }
 
-/// Under the lock: whether so many warps from that one on may all run the candidate. Some may have offered for a deeper
-/// one, which is gone; as long as a warp's offer is there, what it waits for does not change.
-__device__ inline bool may_all_run_candidate(unsigned first, unsigned warps) {
-    const int depth = static_cast<int>(load_relaxed_in_block(this_block().gang.depth));
+/// Under the lock: whether so many warps from that one on may all run a block of that depth. Some may have offered for
+/// a deeper one, which is gone; as long as a warp's offer is there, what it waits for does not change.
+__device__ inline bool may_all_run(unsigned first, unsigned warps, int depth) {
     for (unsigned warp = first; warp < first + warps; ++warp) {
         if (load_relaxed_in_block(warp_number(warp).depth) >= depth) return false;
     }
@@ -197,33 +217,72 @@ __device__ __noinline__ inline bool pass_over() {
     return true;
 }
 
+/// Under the lock: calls the team of so many warps that begins with that one, whose offers were taken, for a block.
+__device__ inline void call_team(unsigned first, unsigned team_warps, const wide_task& block) {
+    gang_state& gang = this_block().gang;
+    const unsigned team = team_number(team_warps, first, warps_of_worker_block());
+    if (team_warps >= gang.passed_over_warps) gang.passed_over = gang.passed_over_warps = 0;
+    copy_task(team_of_number(team).next, block);
+    fence_in_block();
+    for (unsigned warp = first; warp < first + team_warps; ++warp)
+        store_relaxed_in_block(warp_number(warp).called, team + 1);
+}
+
+/// Under the lock: calls all complete teams of the size for blocks of the chunk, if there is nothing else: they are
+/// claimed all at once.
+__device__ inline void call_teams_for_chunk() {
+    gang_state& gang = this_block().gang;
+    if (load_relaxed_in_block(gang.has_candidate) != 0 || has_block_tasks()) return;
+    const open_grid_word seen = load_chunk();
+    if (seen.left() <= 0 || seen.width() != info::on_block) return;
+    block_size size;
+    size.bits = load_relaxed_in_block(chunk_word(offsetof(wide_task, size) / sizeof(std::uint32_t)));
+    const unsigned team_warps = team_warps_for(size);
+    unsigned teams = complete_teams(load_relaxed_in_block(gang.ready), team_warps);
+    fence_in_block();
+    wide_task& task = gang.candidate;
+    if (teams == 0 || !take_of_chunk_for_candidate(-1, static_cast<unsigned>(__popc(teams)))) return;
+    if (task.size.bits == size.bits) {
+        const int depth = static_cast<int>(task.info & info::depth_mask);
+        const std::uint32_t end = task.last;
+        for (; teams != 0 && task.first != end; teams &= teams - 1) {
+            const unsigned first = static_cast<unsigned>(__ffs(static_cast<int>(teams))) - 1;
+            const unsigned warps = (all_lanes >> (warp_size - team_warps)) << first;
+            if (!may_all_run(first, team_warps, depth) || !take_offers(warps)) continue;
+            task.last = task.first + 1;
+            call_team(first, team_warps, task);
+            ++task.first;
+        }
+        task.last = end;
+    }
+    // Some have withdrawn, or the chunk was replaced.
+    if (task.first != task.last && !push_block_task(task)) stop_run(no_memory);
+}
+
 /// One lane: calls teams that have offered for the candidate, and for what there is after it.
 __device__ __noinline__ inline void call_teams() {
     gang_state& gang = this_block().gang;
     with_block_lock(gang.lock, [&] {
+        call_teams_for_chunk();
         while (load_relaxed_in_block(gang.ready) != 0) {
             if (!has_or_takes_candidate()) return;
             const unsigned team_warps = load_relaxed_in_block(gang.warps);
             unsigned teams = complete_teams(load_relaxed_in_block(gang.ready), team_warps);
             fence_in_block();
-            unsigned first = 0, warps = 0;
+            unsigned first = 0;
             if (teams == 0) {
                 if (!pass_over()) return;
                 continue;
             }
+            const int depth = static_cast<int>(load_relaxed_in_block(gang.depth));
             for (; teams != 0; teams &= teams - 1) {
                 first = static_cast<unsigned>(__ffs(static_cast<int>(teams))) - 1;
-                warps = (all_lanes >> (warp_size - team_warps)) << first;
-                if (may_all_run_candidate(first, team_warps) && take_offers(warps)) break;
+                const unsigned warps = (all_lanes >> (warp_size - team_warps)) << first;
+                if (may_all_run(first, team_warps, depth) && take_offers(warps)) break;
             }
             if (teams == 0) return;
-            const unsigned team = team_number(team_warps, first, warps_of_worker_block());
-            if (team_warps >= gang.passed_over_warps) gang.passed_over = gang.passed_over_warps = 0;
-            copy_task(team_of_number(team).next, gang.candidate);
+            call_team(first, team_warps, gang.candidate);
             store_relaxed_in_block(gang.has_candidate, 0u);
-            fence_in_block();
-            for (unsigned warp = first; warp < first + team_warps; ++warp)
-                store_relaxed_in_block(warp_number(warp).called, team + 1);
         }
     });
 }
