@@ -102,15 +102,16 @@ TEST_CASE("blocks of every width run on worker blocks of every size, and each ha
 }
 
 /// A long block that launches a grid that its own warp is needed for, and narrower ones. Looks for a long time whether
-/// those have run. All have shared memory: others may begin such blocks before the one that has launched them ends.
+/// those have run. All are two-dimensional: others may begin such blocks before the one that has launched them ends.
 struct look_for_narrow {
     static constexpr const char* name = "look_for_narrow";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, u64* wide, u64* narrow, u64* seen) const {
         if (block.thread_rank() != 0) return;
-        block.launch(count_one{}, dynpar::shape(1, 256, 64), wide);
+        block.launch(count_one{}, dynpar::shape(dynpar::dimensions(1), dynpar::dimensions(128, 2)), wide);
         for (unsigned i = 0; i < 1000; ++i) dynpar::atomic_add(wide, u64{0});  // until it is the candidate
-        for (unsigned i = 0; i < 20; ++i) block.launch(count_one{}, dynpar::shape(1, 64, 64), narrow);
+        for (unsigned i = 0; i < 20; ++i)
+            block.launch(count_one{}, dynpar::shape(dynpar::dimensions(1), dynpar::dimensions(32, 2)), narrow);
         for (unsigned i = 0; i < 1000000 && *seen != 20; ++i) *seen = dynpar::atomic_add(narrow, u64{0});
     }
 };

@@ -1,8 +1,8 @@
 // Queue engine: the interface that both block types share, and the choice of a launch's route.
 //
-// launch() takes the first route that applies. Rows 1 to 8 are one-dimensional and without shared memory, and of one
-// block if nothing else is said. Rows 1 to 6 exclude launches with a bad pointer or too deep. Rows 7 and 8 are for wide
-// blocks only, and give up if anything is unusual (a full deque, an empty cache); then the general route follows.
+// launch() takes the first route that applies. Rows 1 to 9 are one-dimensional, and if nothing else is said of one
+// block and without shared memory. Rows 1 to 7 exclude launches with a bad pointer or too deep. Rows 8 and 9 are for
+// wide blocks only, and give up if anything is unusual (a full deque, an empty cache); then the general route follows.
 //
 // | shape                             | payload     | route                 | queue                                 |
 // | --------------------------------- | ----------- | --------------------- | ------------------------------------- |
@@ -11,7 +11,8 @@
 // | 2 to 32 blocks of 1, not traced   | <= 32 bytes | push_child, wide_task | the warp's wide deque: a small grid   |
 // | both of these                     | <= 256 bytes | launch_carrying       | the same                              |
 // | 2 to 32 threads, not traced       | <= 32 bytes | push_warp_child       | the warp's wide deque                 |
-// | more threads, not traced          | <= 32 bytes | push_team_child       | staged, or the warp's wide deque      |
+// | the same, with shared memory      | <= 32 bytes | push_warp_child       | the warp's wide deque                 |
+// | more threads, with it or without  | <= 32 bytes | push_team_child       | staged, or the warp's wide deque      |
 // | 1 to 32 threads, traced           | <= 32 bytes | push_single_block     | the warp's wide deque                 |
 // | many blocks of 1 to 32 threads    | <= 32 bytes | publish_grid          | open grids; first blocks: wide deque  |
 // | anything else:                    | any         | launch_general, then  |                                       |
@@ -139,8 +140,10 @@ public:
                 if (derived().push_warp_child(task)) return status::success;
                 return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
             } else if (direct && is_single_block(s, most_threads<Kernel>())) {
-                wide_task task = make_task(info::on_block, s.threads.x);
-                if (derived().push_team_child(task)) return status::success;
+                const bool on_warp = s.threads.x <= warp_size;
+                wide_task task = make_task(on_warp ? info::on_warp : info::on_block, s.threads.x);
+                task.size = block_size(s.threads.x, shared_bytes_of(s, s.threads.x));
+                if (on_warp ? derived().push_warp_child(task) : derived().push_team_child(task)) return status::success;
                 return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
             }
         }
@@ -474,7 +477,7 @@ protected:
     /// Reports a failure of a call that concerns this block itself.
     __device__ status fail(operation what, status why) const {
         shape s(dim_blocks(), derived().dim_threads());
-        if (has_descriptor()) s.shared_bytes = at<grid_descriptor>(descriptor_)->shared_bytes;
+        s.shared_bytes = derived().shared_bytes();
         return report_failure(what, why, kernel_, depth(), s);
     }
     __device__ bool is_owner() const { return (info_ & info::owner) != 0; }

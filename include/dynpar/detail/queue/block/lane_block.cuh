@@ -49,7 +49,7 @@ public:
     DYNPAR_FUNCTION T* shared(std::size_t count) {
         dynpar::detail::check_block_memory<T>();
 #if DYNPAR_ON_DEVICE
-        const unsigned room = has_descriptor() ? at<grid_descriptor>(descriptor_)->shared_bytes : 0;
+        const unsigned room = shared_bytes();
         if (count > (room - shared_used_) / sizeof(T)) {
             fail(operation::shared, status::shared_memory_exceeded);
             return nullptr;
@@ -118,6 +118,9 @@ private:
     __device__ arena_index grid_of_its_own() {
         if (is_of_small_grid()) return node_of_small_grid();
         return is_owner() ? grid_ : ensure_own();
+    }
+    __device__ unsigned shared_bytes() const {
+        return has_descriptor() ? at<grid_descriptor>(descriptor_)->shared_bytes : 0;
     }
     /// If `shared` had to take memory from the arena, it looks like any other.
     __device__ bool is_own_shared_memory(const void* place) const {

@@ -53,11 +53,12 @@ __device__ inline bool is_single_warp(const shape& s, unsigned most_threads) {
                : s.moldable && engine().moldable_threads > 1 && engine().moldable_threads <= warp_size;
 }
 
-/// Whether it is one block for a team, likewise.
+/// Whether it is one block for a team, likewise, or for a warp if it has shared memory: the task says how much.
 __device__ inline bool is_single_block(const shape& s, unsigned most_threads) {
     if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
-    return s.shared_bytes == 0 && !s.moldable && s.threads.x > warp_size &&
-           s.threads.x <= min(most_threads, engine().block_threads);
+    if (s.moldable || s.shared_bytes > bounds::shared_bytes || s.threads.x > min(most_threads, engine().block_threads))
+        return false;
+    return s.threads.x > warp_size || (s.shared_bytes != 0 && s.threads.x > 1);
 }
 
 /// Whether blocks and threads are one-dimensional, and as many as possible at most.
@@ -69,9 +70,9 @@ __device__ inline bool is_one_dimensional(const shape& s, unsigned most_threads)
     return s.threads.x <= (s.moldable ? most_threads : min(most_threads, engine().block_threads));
 }
 
-/// Whether a task describes the shape completely, except for the number of blocks.
-__device__ inline bool needs_no_descriptor(const shape& s) {
-    return s.shared_bytes == 0 && (s.moldable || (s.threads.y == 1 && s.threads.z == 1));
+/// Whether a task of that width describes the shape completely, except for the number of blocks.
+__device__ inline bool needs_no_descriptor(const shape& s, std::uint32_t width) {
+    return (s.shared_bytes == 0 || width != info::on_lane) && (s.moldable || (s.threads.y == 1 && s.threads.z == 1));
 }
 
 /// What a launch on the general route must know.
@@ -152,7 +153,7 @@ __device__ __noinline__ inline status validate_launch(launch_request& request, c
     const unsigned long long blocks = s.blocks.count();
     request.choice = choose_width(s, engine().moldable_threads);
     request.open_to_others = request.in_stream || is_open_to_others(request.choice.width, blocks);
-    const bool says_more = blocks > 1 || !request.fits() || !needs_no_descriptor(s);
+    const bool says_more = blocks > 1 || !request.fits() || !needs_no_descriptor(s, request.choice.width);
     request.needs_descriptor = says_more || request.in_trace();
     request.needs_node = request.in_stream || blocks > 1 || !request.fits() || (says_more && !request.in_trace());
     return why;

@@ -104,6 +104,7 @@ private:
 
 #if DYNPAR_ON_DEVICE
     /// In bytes: what the calls of shared() have used up.
+    __device__ unsigned shared_bytes() const { return size_.shared_bytes(); }
     __device__ unsigned shared_used() const { return min(size_.shared_bytes(), shared_calls_ % refused_call * 16); }
     __device__ bool is_on_warp() const { return (info_ & info::width_mask) == info::on_warp; }
     __device__ arena_index& own() const { return is_on_warp() ? this_warp().own : this_team().own; }

@@ -10,10 +10,11 @@ namespace dynpar {
 /// Options of the queue engine.
 struct queue_options : engine_options {
     /// Threads of a worker block: the widest block that can run. A multiple of 32, at most 1024; 0: 512, or what the
-    /// run's first grid needs if that is more. With 1024 twice as many warps work on a multiprocessor: recursions of
-    /// many grids of a warp are faster, lane tasks that join slower (docs/queue-engine.md, Tuning).
+    /// run's first grid needs if that is more. With 1024 twice as many warps work on a multiprocessor, from the start:
+    /// lane tasks that join are slower then (docs/tuning.md).
     unsigned block_threads = 0;
-    /// How many worker blocks; 0: enough for 512 threads on every multiprocessor, which is fastest for small grids.
+    /// How many worker blocks; 0: enough for 512 threads on every multiprocessor, and as many in reserve, for runs of
+    /// many short grids of a warp (docs/queue-engine.md).
     unsigned worker_blocks = 0;
     /// Device memory in bytes for grids that are alive, their arguments and their scratch memory; 0:
     /// `limits::heap_bytes`, and where that is not given 4 GiB, or a quarter of what is free if that is less. Over it a
