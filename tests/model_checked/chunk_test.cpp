@@ -84,7 +84,7 @@ TEST_CASE("blocks of a chunk that are taken for later are the ones that were cla
     const auto body = [](unsigned) {
         while (!queue::children_are_complete(node)) {
             queue::wide_task task;
-            if (!queue::take_of_chunk(-1, false, task)) {
+            if (!queue::take_of_chunk(-1, false, 1, task)) {
                 queue::fetch_chunk_for_warp();
                 queue::flush_all();
                 continue;

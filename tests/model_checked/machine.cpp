@@ -55,6 +55,7 @@ void begin_engine(unsigned warps, bool one_block) {
     view.warp_cells = the_device.warp_cells;
     view.block_cells = the_device.block_cells;
     view.cell_mask = cells - 1;
+    view.worker_blocks = one_block ? 1 : warps;
     view.block_threads = (one_block ? warps : 1) * queue::warp_size;
     view.moldable_threads = queue::warp_size;
     view.sync_depth = 24;

@@ -426,6 +426,7 @@ machine::machine(const machine_size& size) : size_(size), memory_(std::make_uniq
     view.arena_units = size.arena_units;
     view.cell_mask = size.cells - 1;
     while (1u << view.cell_shift < size.cells) ++view.cell_shift;
+    view.worker_blocks = size.worker_blocks;
     view.block_threads = size.warps * queue::warp_size;
     view.moldable_threads = queue::warp_size;
     view.sync_depth = 24;

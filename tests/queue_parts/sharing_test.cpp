@@ -463,7 +463,7 @@ TEST_CASE("blocks of a chunk that are taken for later are the ones that were cla
             bool taken = false;
             if (lane == 0) {
                 queue::poll_shared_state();
-                taken = queue::take_of_chunk(4, false, task);
+                taken = queue::take_of_chunk(4, false, 1, task);
                 if (!taken) queue::fetch_chunk_for_warp();
                 if (taken) {
                     for (unsigned i = task.first; i < task.last; ++i) tasks.run(task.arguments.word[0] + i);

@@ -147,4 +147,42 @@ TEST_CASE("all blocks of a grid run that continues on a team, also where it is t
     engine.run(continue_wide{}, dynpar::shape(1, 64), count.data(), 5u);
     CHECK(count.to_vector()[0] == 11);
 }
+/// A block of any width whose first thread launches many blocks for teams, and then waits for them or goes on.
+struct launch_for_teams {
+    static constexpr const char* name = "launch_for_teams";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* counts, unsigned children, unsigned widest, bool waits) const {
+        if (block.thread_rank() == 0) {
+            for (unsigned i = 0; i < children; ++i) {
+                const unsigned threads = (i % 3 + 2) * 32 <= widest ? (i % 3 + 2) * 32 : widest;
+                block.launch(count_one{}, dynpar::shape(1, threads, i % 4 == 0 ? threads * 4 : 0), counts);
+                if (i % 5 == 0) block.launch(count_one{}, dynpar::shape(1, 32), counts);
+            }
+        }
+        if (!waits) return;
+        block.wait();
+        if (block.thread_rank() == 0) counts[1] = dynpar::atomic_add(counts, u64{0});
+    }
+};
+
+TEST_CASE("blocks for teams that a lane, a warp or a team launches lie on the warp's deque, however many they are") {
+    for (const unsigned block_threads : {64u, 96u, 256u}) {
+        CAPTURE(block_threads);
+        auto engine = engine_of(block_threads, 2);
+        for (const unsigned threads : {1u, 32u, 64u}) {
+            for (const bool waits : {false, true}) {
+                for (const unsigned children : {3u, 40u, 700u}) {
+                    CAPTURE(threads);
+                    CAPTURE(children);
+                    auto counts = filled(engine, 2, u64{0});
+                    engine.run(launch_for_teams{}, dynpar::shape(1, threads), counts.data(), children, block_threads,
+                               waits);
+                    const u64 all = children + (children + 4) / 5;
+                    CHECK(counts.to_vector()[0] == all);
+                    CHECK(counts.to_vector()[1] == (waits ? all : 0));
+                }
+            }
+        }
+    }
+}
 }  // namespace

@@ -513,18 +513,18 @@ __device__ __noinline__ inline void call_parts(const team_state& team) {
 /// warp: of the task one word in each of the first lanes, and the rest in the first.
 struct team_frame {
     std::uint32_t word = 0;
-    arena_index own;
-    unsigned own_counts, refused_shared;
-    unsigned char* shared_memory;
+    arena_index own = 0;
+    unsigned own_counts = counted::nothing, refused_shared = 0;
+    unsigned char* shared_memory = nullptr;
 
-    /// All threads of the team.
-    __device__ explicit team_frame(team_state& team)
-        : own(team.own),
-          own_counts(team.own_counts),
-          refused_shared(team.refused_shared),
-          shared_memory(team.shared_memory) {
-        if (const unsigned rank = threadIdx.x - team.first_thread; rank < task_words)
-            word = word_of(team.current, rank);
+    /// All lanes of the team's first warp, before it makes the next block the current one.
+    __device__ void keep(team_state& team) {
+        if (lane_rank() < task_words) word = word_of(team.current, lane_rank());
+        own = team.own;
+        own_counts = team.own_counts;
+        refused_shared = team.refused_shared;
+        shared_memory = team.shared_memory;
+        __syncwarp();
     }
     /// All lanes of the team's first warp.
     __device__ void restore(team_state& team) const {
@@ -625,7 +625,8 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
     unsigned stop_seen_at = cycles_now();
     flush_all();
     const bool nested = any_of_team(warp.level != 0);
-    const team_frame outer(team);
+    team_frame outer;
+    if (in_first && nested) outer.keep(team);
     const block_frame<true> frame;
     if (lane_rank() == 0) ++warp.level;
     arena_index borrowed = in_first ? begin_next_block(team, nested) : 0;
