@@ -142,13 +142,18 @@ __device__ inline void finish_run() {
         const unsigned long long grids = load_relaxed(control.grids);
         const unsigned long long taken =
             min(load_relaxed(control.arena_taken), engine().arena_units - engine().arena_fresh);
+        const unsigned reserve = load_relaxed(control.reserve);
         const unsigned deepest = load_relaxed(control.deepest);
         const unsigned deepest_wait = load_relaxed(control.deepest_wait);
         const unsigned shared_in_memory = load_relaxed(control.shared_in_memory);
         donated[0] = load_relaxed(control.warp_requests.donated);
         donated[1] = load_relaxed(control.block_requests.donated);
         result.grids = grids;
-        result.arena_bytes = (taken + engine().arena_fresh - engine().arena_begin) * unit_bytes;
+        unsigned long long used = taken + engine().arena_fresh - engine().arena_begin;
+        // What a reserve would have begun with that was never called.
+        if (engine().arena_fresh != engine().arena_begin && reserve != reserve_is_called)
+            used -= (gridDim.x - engine().worker_blocks) * (blockDim.x / warp_size) * units_at_first;
+        result.arena_bytes = used * unit_bytes;
         result.deepest = deepest;
         result.deepest_wait = deepest_wait;
         result.shared_in_memory = shared_in_memory;

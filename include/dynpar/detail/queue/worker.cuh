@@ -174,9 +174,14 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
 __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaited) {
     return on_top_of_wait(depth, awaited, [] { return step<true>(false); });
 }
-/// One lane of a warp whose last step found nothing to do: whether there is something new.
+/// One lane of a warp whose last step found nothing to do: whether there is something new. It may be on the warp's own
+/// deque: who looks for a candidate in a chunk that is replaced meanwhile claims blocks of the new one.
 __device__ DYNPAR_NOINLINE inline bool is_wanted_in_wait(int depth) {
-    return block_task_wanted(depth) || donation_is_there() || (threadIdx.x == 0 && block_donation_is_there());
+    const warp_state& warp = this_warp();
+    const std::uint32_t owner_end = warp.wide_owner_end;
+    const arena_index spilled = warp.spilled_wides;
+    return block_task_wanted(depth) || warp.wide_owner_end != owner_end || warp.spilled_wides != spilled ||
+           donation_is_there() || (threadIdx.x == 0 && block_donation_is_there());
 }
 
 /// All lanes of a warp with much to do: whether the run is over.

@@ -164,11 +164,11 @@ public:
     }
 
 private:
-    /// With a reserve, if nothing is said of worker blocks and it fits.
+    /// With a reserve, if nothing is said of worker blocks, each multiprocessor has one, and there is room for another.
     worker_block_counts counts(unsigned that_fit, unsigned threads, bool wants_reserve) const {
         const unsigned at_once = wanted_blocks(that_fit, threads);
         const bool has_reserve = wants_reserve && options_->worker_blocks == 0 && options_->block_threads == 0 &&
-                                 at_once * threads <= multiprocessors_ * 512 && 2 * at_once <= that_fit &&
+                                 at_once == multiprocessors_ && 2 * at_once <= that_fit &&
                                  2 * at_once * (threads / warp_size) <= most_warps_;
         return {at_once, has_reserve ? 2 * at_once : at_once};
     }

@@ -370,7 +370,7 @@ __device__ inline void release_node(arena_index grid, const node_view& view) {
 /// worker block learns of the end at once.
 __device__ inline void end_run() {
     store_relaxed(engine().control->done, 1u);
-    store_relaxed(engine().control->reserve, static_cast<unsigned>(reserve_ends));
+    compare_exchange_relaxed(engine().control->reserve, static_cast<unsigned>(reserve_waits), reserve_ends);
     store_relaxed_in_block(this_block().gang.over, static_cast<unsigned>(run_is_complete));
 }
 
