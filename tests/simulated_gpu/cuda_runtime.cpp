@@ -325,7 +325,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void*) {
     *attributes = cudaFuncAttributes{};
-    attributes->maxThreadsPerBlock = 1024;
+    attributes->maxThreadsPerBlock = static_cast<int>(current_settings().kernel_threads);
     return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void*, cudaFuncAttribute, int) { return cudaSuccess; }

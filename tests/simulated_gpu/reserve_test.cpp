@@ -53,6 +53,25 @@ TEST_CASE("lanes do not call the reserve, and neither do a few grids of a warp")
     }
 }
 
+/// Notes which worker blocks run a grid of many blocks.
+struct noted_grid {
+    static constexpr const char* name = "noted_grid";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* worker_blocks) const {
+        if (block.thread_rank() == 0) dynpar::atomic_or(worker_blocks, 1u << blockIdx.x);
+    }
+};
+
+TEST_CASE("there is no reserve where a multiprocessor has several worker blocks") {
+    const other_settings changed;
+    simulated_gpu::current_settings().kernel_threads = 256;
+    simulated_gpu::current_settings().blocks_start_late = false;
+    auto engine = engine_with_reserve();
+    auto noted = filled(engine, 1, 0u);
+    for (int run = 0; run < 20; ++run) engine.run(noted_grid{}, dynpar::shape(400, 32), noted.data());
+    CHECK(noted.to_vector()[0] == 0xfu);
+}
+
 TEST_CASE("there is no reserve where the number of worker blocks is given") {
     auto engine = engine_of(0, 2);
     CHECK(worker_blocks_of_tree<32>(engine, 11) <= 2);

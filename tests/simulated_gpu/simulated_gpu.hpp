@@ -217,6 +217,7 @@ struct settings {
     unsigned multiprocessors = 2;
     unsigned threads = 2048;                          // of a multiprocessor
     unsigned blocks = 32;                             // likewise
+    unsigned kernel_threads = 1024;                   // of a block, that kernels are compiled for
     std::size_t shared_bytes = 228 * 1024;            // likewise
     std::size_t memory_bytes = std::size_t{8} << 30;  // reserved, not used
     bool blocks_start_late = true;                    // some, though there is room
