@@ -185,4 +185,35 @@ TEST_CASE("blocks for teams that a lane, a warp or a team launches lie on the wa
         }
     }
 }
+/// Keeps what has been counted.
+struct keep_count {
+    static constexpr const char* name = "keep_count";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* counts) const {
+        if (block.thread_rank() == 0) counts[1] = dynpar::atomic_add(counts, u64{0});
+    }
+};
+
+/// Warps that each launch three blocks for teams, a tree of them; and when all are complete, their count is kept.
+struct warps_and_teams {
+    static constexpr const char* name = "warps_and_teams";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* counts, unsigned levels, bool is_root) const {
+        if (block.thread_rank() != 0) return;
+        for (unsigned i = 0; i < 3; ++i) block.launch(count_one{}, dynpar::shape(1, 64), counts);
+        for (unsigned i = 0; levels != 1 && i < 2; ++i)
+            block.launch(*this, dynpar::shape(1, 32), counts, levels - 1, false);
+        if (is_root) block.then(keep_count{}, dynpar::shape(1, 1), counts);
+    }
+};
+
+TEST_CASE("a grid is not complete before the blocks for teams that warps have launched below it") {
+    auto engine = engine_of(128, 3);
+    for (int run = 0; run < 10; ++run) {
+        auto counts = filled(engine, 2, u64{0});
+        engine.run(warps_and_teams{}, dynpar::shape(1, 32), counts.data(), 5u, true);
+        CHECK(counts.to_vector()[0] == 3 * 31);
+        CHECK(counts.to_vector()[1] == 3 * 31);
+    }
+}
 }  // namespace
