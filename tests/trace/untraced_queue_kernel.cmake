@@ -95,7 +95,7 @@ body_of(launch "${ptx_with}" "${launch}")
 if(NOT launch MATCHES "${any_word}")
     string(APPEND wrong "the launch of a block that says all does not go to the trace: this test looks in the wrong place\n")
 endif()
-list(REMOVE_ITEM words globaltimer)  # deadlines need a clock as well
+list(REMOVE_ITEM words globaltimer smid)  # deadlines need a clock as well, and a reserve asks where it is
 list(JOIN words "|" any_word)
 string(REGEX MATCHALL "[A-Za-z0-9_]*(${any_word})[A-Za-z0-9_]*" left "${ptx_without}")
 if(left)
