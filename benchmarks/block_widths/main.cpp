@@ -3,16 +3,14 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
-#include <exception>
 #include <iterator>
 #include <stdexcept>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include <dynpar/cuda_error.hpp>
 
 #include "../queue_engine/record.hpp"
+#include "../run_app.hpp"
 #include "rows.hpp"
 
 namespace {
@@ -51,23 +49,8 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(1, 100000));
     app.add_option("--only", o.only, "only rows with this in their name: \"work, by, form\" as in the table");
     app.add_option("--json", o.json, "write the table there as well");
-    std::string command;
-    for (int i = 0; i < argc; ++i) command += (i == 0 ? "" : " ") + std::string(argv[i]);
-    try {
-        app.parse(argc, argv);
+    return benchmarks::run_app(app, argc, argv, [&o](const std::string& command) {
         if (!o.json.empty()) queue_benchmark::require_record(o.json);
         return benchmark(o, command);
-    } catch (const CLI::CallForHelp&) {
-        std::printf("%s", app.help().c_str());
-        return 0;
-    } catch (const CLI::ParseError& error) {
-        std::fprintf(stderr, "block_widths: %s; see --help\n", error.what());
-        return 2;
-    } catch (const std::invalid_argument& error) {
-        std::fprintf(stderr, "block_widths: %s\n", error.what());
-        return 2;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "block_widths: %s\n", error.what());
-        return 1;
-    }
+    });
 }

@@ -3,18 +3,16 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
-#include <exception>
 #include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include <CLI/CLI.hpp>
-
 #include <dynpar/cuda_error.hpp>
 
 #include "../../samples/graph/on_cpu.hpp"
 #include "../queue_engine/record.hpp"
+#include "../run_app.hpp"
 #include "rows.hpp"
 
 namespace {
@@ -105,23 +103,8 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(0.001, 3600.0));
     app.add_flag("--quick", o.is_quick, "small inputs alone");
     app.add_flag("--sweep", o.has_sweep, "other thresholds as well");
-    std::string command;
-    for (int i = 0; i < argc; ++i) command += (i == 0 ? "" : " ") + std::string(argv[i]);
-    try {
-        app.parse(argc, argv);
+    return benchmarks::run_app(app, argc, argv, [&o](const std::string& command) {
         if (!o.table.json.empty()) queue_benchmark::require_record(o.table.json);
         return benchmark(o, command);
-    } catch (const CLI::CallForHelp&) {
-        std::printf("%s", app.help().c_str());
-        return 0;
-    } catch (const CLI::ParseError& error) {
-        std::fprintf(stderr, "nested_loops: %s; see --help\n", error.what());
-        return 2;
-    } catch (const std::invalid_argument& error) {
-        std::fprintf(stderr, "nested_loops: %s\n", error.what());
-        return 2;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "nested_loops: %s\n", error.what());
-        return 1;
-    }
+    });
 }

@@ -3,16 +3,14 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
-#include <exception>
 #include <iterator>
 #include <stdexcept>
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include <dynpar/cuda_error.hpp>
 
 #include "../queue_engine/record.hpp"
+#include "../run_app.hpp"
 #include "rows.hpp"
 
 namespace {
@@ -57,23 +55,8 @@ int main(int argc, char** argv) {
     app.add_option("--seconds", o.seconds, "a run that takes longer is given up (20)")
         ->check(CLI::Range(0.001, 3600.0));
     app.add_flag("--quick", o.is_quick, "without the largest trees, of up to 100 million nodes");
-    std::string command;
-    for (int i = 0; i < argc; ++i) command += (i == 0 ? "" : " ") + std::string(argv[i]);
-    try {
-        app.parse(argc, argv);
+    return benchmarks::run_app(app, argc, argv, [&o](const std::string& command) {
         if (!o.table.json.empty()) queue_benchmark::require_record(o.table.json);
         return benchmark(o, command);
-    } catch (const CLI::CallForHelp&) {
-        std::printf("%s", app.help().c_str());
-        return 0;
-    } catch (const CLI::ParseError& error) {
-        std::fprintf(stderr, "tree_search: %s; see --help\n", error.what());
-        return 2;
-    } catch (const std::invalid_argument& error) {
-        std::fprintf(stderr, "tree_search: %s\n", error.what());
-        return 2;
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "tree_search: %s\n", error.what());
-        return 1;
-    }
+    });
 }
