@@ -16,6 +16,7 @@
 #include "device_trace.cuh"
 #include "failure_table.cuh"
 #include "progress_line.hpp"
+#include "run_stream.hpp"
 
 namespace dynpar {
 namespace detail {
@@ -95,7 +96,7 @@ public:
     /// The report of a run whose first grid could not be launched.
     report refused(text kernel, const shape& s, status why, cudaError_t code) const;
 
-    cudaStream_t stream() const { return stream_.handle(); }
+    cudaStream_t stream() const { return stream_.get(); }
     const std::string& device() const { return device_; }
     const std::vector<limit_result>& limit_results() const { return limit_results_; }
     /// One for each lane of each multiprocessor.
@@ -114,7 +115,7 @@ private:
     std::string device_;
     int ordinal_ = 0;  // of the device
     unsigned multiprocessors_ = 0;
-    dynpar::stream stream_;
+    owned_stream stream_ = make_run_stream();
     std::string root_name_;
     cdp_run* run_ = nullptr;                    // device memory
     device_trace* trace_ = nullptr;             // device memory, null if there is to be none

@@ -31,8 +31,8 @@ inline const memory_space& cuda_memory() {
         },
         [](void* there, const void* host, std::size_t bytes) {
             check(cudaMemcpy(there, host, bytes, cudaMemcpyHostToDevice), "copying into a buffer");
-            // cudaMemcpy comes back once it has read the host's memory, and the engines' streams do not wait for the
-            // default stream.
+            // cudaMemcpy comes back once it has read the host's memory, and streams that do not block, in which a run
+            // may be enqueued, do not wait for the default stream.
             check(cudaStreamSynchronize(cudaStreamLegacy), "copying into a buffer");
         },
         [](void* host, const void* there, std::size_t bytes) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "../../../cuda_error.hpp"
+#include "../../run_stream.hpp"
 
 namespace dynpar {
 namespace detail {
@@ -24,17 +25,12 @@ struct event_delete {
     using pointer = cudaEvent_t;
     void operator()(cudaEvent_t event) const noexcept { static_cast<void>(cudaEventDestroy(event)); }
 };
-struct stream_delete {
-    using pointer = cudaStream_t;
-    void operator()(cudaStream_t stream) const noexcept { static_cast<void>(cudaStreamDestroy(stream)); }
-};
 
 template <class T>
 using device_pointer = std::unique_ptr<T, device_delete>;
 template <class T>
 using pinned_pointer = std::unique_ptr<T, pinned_delete>;
 using owned_event = std::unique_ptr<CUevent_st, event_delete>;
-using owned_stream = std::unique_ptr<CUstream_st, stream_delete>;
 
 /// `what` it is for, as in "allocating 64 bytes for the trace".
 template <class T>
@@ -55,9 +51,10 @@ pinned_pointer<T> allocate_pinned(std::size_t count, const char* what) {
     return pinned_pointer<T>(static_cast<T*>(memory));
 }
 
-inline owned_stream make_stream() {
+/// A stream for copies that do not wait for a run.
+inline owned_stream make_side_stream() {
     cudaStream_t stream = nullptr;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making the queue engine's stream");
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream beside the queue engine's");
     return owned_stream(stream);
 }
 inline owned_event make_event() {

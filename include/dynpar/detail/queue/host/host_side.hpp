@@ -70,14 +70,14 @@ public:
         : options_(checked(options)),
           launcher_(options_),
           limits_(options_.limits, options_.trace_grids != 0),
-          stream_(make_stream()),
+          stream_(make_run_stream()),
           memory_(options_, launcher_.most_warps(), launcher_.least_threads()),
           reporter_(options_, limits_, memory_, launcher_.device()) {
         if (options_.limits.heap_bytes)
             limits_.note_heap(*options_.limits.heap_bytes, options_.memory_bytes, memory_.arena_bytes());
         if (is_traced()) clocks_ = std::make_unique<clock_comparison>();
         if (progress_line(options_.progress, "queue").on()) {
-            progress_stream_ = make_stream();
+            progress_stream_ = make_side_stream();
             progress_ = allocate_pinned<unsigned long long>(2, "allocating host memory for progress");
         }
     }

@@ -1,0 +1,29 @@
+// The stream in which an engine for the GPU runs what `run` is given.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "../cuda_error.hpp"
+
+namespace dynpar {
+namespace detail {
+
+struct stream_delete {
+    using pointer = cudaStream_t;
+    void operator()(cudaStream_t stream) const noexcept { static_cast<void>(cudaStreamDestroy(stream)); }
+};
+using owned_stream = std::unique_ptr<CUstream_st, stream_delete>;
+
+/// A blocking stream: a run begins after what was given to CUDA's default stream before, as a kernel launched with
+/// `<<<>>>` does. Programs rely on that without knowing it: `cudaMemcpy` from pageable memory comes back before the
+/// last bytes are on the device.
+inline owned_stream make_run_stream() {
+    cudaStream_t stream = nullptr;
+    check(cudaStreamCreate(&stream), "making the engine's stream");
+    return owned_stream(stream);
+}
+
+}  // namespace detail
+}  // namespace dynpar
