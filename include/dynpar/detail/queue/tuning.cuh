@@ -105,6 +105,9 @@ inline constexpr unsigned stop_after_cycles = 1 << 18;
 // everything else. Coming together costs a worker block more than most tasks.
 inline constexpr unsigned wide_tasks_in_a_row = 8;
 inline constexpr unsigned block_tasks_in_a_row = 64;
+// How often a warp in a wait looks whether there is something new, before its next step. It finds that its children are
+// complete by a look, which takes half a microsecond; a step takes several.
+inline constexpr unsigned looks_in_wait = 8;
 // What block tasks launch for single warps may pile up to so many tasks a warp.
 inline constexpr std::uint32_t tasks_piled_up = 32;
 

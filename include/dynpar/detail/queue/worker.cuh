@@ -91,6 +91,21 @@ __device__ inline bool claim_blocks_deeper_than(int depth) {
     return __shfl_sync(all_lanes, taken, 0);
 }
 
+/// All lanes together, in a nested step with nothing at hand: finds what may run on top of the wait wherever it is. Out
+/// of line, since most steps end before, and would save the registers for this first.
+__device__ __noinline__ inline bool look_everywhere() {
+    const warp_state& warp = this_warp();
+    if (warp.spilled_lanes != 0 && unspill_deeper<lane_task>(warp.depth)) return true;
+    if (warp.spilled_wides != 0 && unspill_deeper<wide_task>(warp.depth)) return true;
+    if (__shfl_sync(all_lanes, donation_is_there(), 0)) {
+        accept_donation();
+        return true;
+    }
+    if (bring_up<lane_task>(warp.depth) || bring_up<wide_task>(warp.depth)) return true;
+    if (claim_blocks_deeper_than(warp.depth)) return true;
+    return try_block_task(256, warp.awaited);
+}
+
 /// Runs something if there is anything to run. False if not. `takes_ready`: also continuations that are fewer than a
 /// round, although the warp has a round without them.
 template <bool Nested>
@@ -118,24 +133,16 @@ __device__ inline bool step(bool takes_ready) {
         return true;
     }
     if constexpr (Nested) {
-        if (warp.spilled_lanes != 0 && unspill_deeper<lane_task>(warp.depth)) return true;
-        if (warp.spilled_wides != 0 && unspill_deeper<wide_task>(warp.depth)) return true;
-        if (__shfl_sync(all_lanes, donation_is_there(), 0)) {
-            accept_donation();
-            return true;
-        }
-        if (bring_up<lane_task>(warp.depth) || bring_up<wide_task>(warp.depth)) return true;
-        if (claim_blocks_deeper_than(warp.depth)) return true;
-        return try_block_task(256, warp.awaited);
+        return look_everywhere();
     } else {
         return (warp.spilled_lanes != 0 && unspill<lane_task>()) || (warp.spilled_wides != 0 && unspill<wide_task>());
     }
 }
 
-/// All lanes together: runs `action` on top of a frame in which blocks wait, the deepest at this depth. `awaited`: a
-/// grid node that the frame waits for.
-template <class Action>
-__device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action action) {
+/// All lanes together: a step on top of a frame in which blocks wait, the deepest at this depth; or the block for which
+/// the team that waits here has called this warp. `awaited`: a grid node that the frame waits for. False if there was
+/// nothing to do.
+__device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaited) {
     warp_state& warp = this_warp();
     const int outer_depth = warp.depth;
     const arena_index outer_awaited = warp.awaited;
@@ -150,14 +157,20 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
     if (warp.ready != 0) move_ready_to_deque();
     const std::uint32_t ends = warp.lane_owner_end + warp.wide_owner_end;
     const arena_index spilled = warp.spilled_lanes + warp.spilled_wides;
-    __syncwarp();                                         // all have read them
-    if (threadIdx.x < warp_size) exchange_block_tasks();  // one warp is enough: a look is a trip to device memory
-    const bool did = action();
+    const unsigned called = take_call();
+    __syncwarp();  // all have read them
+    bool did = true;
+    if (called != 0) {
+        run_on_team(called - 1);
+    } else {
+        if (threadIdx.x < warp_size) exchange_block_tasks();  // one warp is enough: a look is a trip to device memory
+        did = step<true>(false);
+    }
     flush_all();
     serve_requests();
     __syncwarp();
-    // Also where the action found nothing to do: a continuation that the flush has begun, or a donation that was taken
-    // in while this warp waited for a cell, is here now, and nobody else looks for it.
+    // Also where the step found nothing to do: a continuation that the flush has begun, or a donation that was taken in
+    // while this warp waited for a cell, is here now, and nobody else looks for it.
     const bool brought = warp.ready != 0 || warp.lane_owner_end + warp.wide_owner_end != ends ||
                          warp.spilled_lanes + warp.spilled_wides != spilled;
     __syncwarp();
@@ -168,11 +181,6 @@ __device__ inline bool on_top_of_wait(int depth, arena_index awaited, Action act
     }
     __syncwarp();
     return did || brought;
-}
-
-/// One step while a block waits.
-__device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaited) {
-    return on_top_of_wait(depth, awaited, [] { return step<true>(false); });
 }
 /// One lane of a warp whose last step found nothing to do: whether there is something new. It may be on the warp's own
 /// deque: who looks for a candidate in a chunk that is replaced meanwhile claims blocks of the new one.
@@ -221,7 +229,7 @@ __device__ __noinline__ inline void work() {
             (has_wide && __any_sync(all_lanes, cycles_now() - served_at > tuning::serve_after_cycles))) {
             const unsigned before = served_at;
             if (is_over()) return;
-            if (has_wide && steps >= tuning::reserve_from_steps && steps % tuning::serve_every == 0)
+            if (steps >= tuning::reserve_from_steps && steps % tuning::serve_every == 0)
                 call_reserve_if_useful((served_at - before) /
                                        (steps <= tuning::serve_first_steps ? 1 : tuning::serve_every));
             if (threadIdx.x < warp_size) exchange_block_tasks();

@@ -27,6 +27,12 @@ __device__ inline open_grid_word load_chunk() {
 /// another fetches the next chunk.
 __device__ inline std::uint32_t& chunk_word(unsigned number) { return word_of(this_block().gang.chunk, number); }
 
+/// Of the grid that the chunk is of, or was a moment ago.
+__device__ inline int depth_of_chunk() {
+    constexpr unsigned info_word = offsetof(wide_task, info) / sizeof(unsigned);
+    return static_cast<int>(load_relaxed_in_block(chunk_word(info_word)) & info::depth_mask);
+}
+
 /// The block batch: returns of blocks of the chunk, which a worker block subtracts from the grid's counter all at once,
 /// since thousands of warps that count on one grid node would wait for each other. All are blocks of one grid that
 /// warps run. As long as one of those blocks is out, the grid's counter cannot be found at zero, so it is early enough
@@ -122,8 +128,7 @@ __device__ inline void narrow_to_claim(wide_task& task, std::uint32_t end, std::
 __device__ inline bool take_of_chunk(int deeper_than, bool on_block, std::uint32_t wanted, wide_task& task) {
     const open_grid_word seen = load_chunk();
     if (seen.left() <= 0 || (seen.width() == info::on_block) != on_block) return false;
-    constexpr unsigned info_word = offsetof(wide_task, info) / sizeof(unsigned);
-    if (static_cast<int>(load_relaxed_in_block(chunk_word(info_word)) & info::depth_mask) <= deeper_than) return false;
+    if (depth_of_chunk() <= deeper_than) return false;
     const std::uint32_t left = claim_chunk(wanted);
     if (left == 0) return false;
     fence_in_block();
@@ -144,11 +149,12 @@ __device__ inline bool chunk_is_for_warps() {
     return seen.left() > 0 && seen.width() != info::on_block;
 }
 
-/// Whether there is a block task to find: on the worker block's deque, or in its chunk.
-__device__ inline bool has_block_work() {
-    if (has_block_tasks()) return true;
+/// Whether there may be a block task that is deeper than that: on the worker block's deque, or in its chunk.
+__device__ inline bool has_block_work(int deeper_than = -1) {
+    if (has_block_tasks() && static_cast<int>(load_relaxed_in_block(this_block().gang.deepest)) > deeper_than)
+        return true;
     const open_grid_word seen = load_chunk();
-    return seen.left() > 0 && seen.width() == info::on_block;
+    return seen.left() > 0 && seen.width() == info::on_block && depth_of_chunk() > deeper_than;
 }
 
 /// For the holder of the chunk's lock, after it has written the task: opens the chunk, with `blocks` blocks of it up to

@@ -174,7 +174,7 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_donation() {
             __syncwarp();
             if (lane == 0) {
                 store_relaxed_in_block(gang.owner_end, owner_end + count);
-                store_relaxed_in_block(gang.narrowest, 0u);
+                note_block_tasks(true, 0, info::depth_mask);
             }
         } else if (lane == 0) {
             accept_block_donation_spilling(donation, count);  // spilled rather than left: a warp may wait for them

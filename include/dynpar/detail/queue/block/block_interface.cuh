@@ -431,8 +431,8 @@ protected:
         // If this is not the grid's own node, a wait() has made it, or a thread whose task spilled.
         const arena_index counts_on = use_own_grid(own, parent);
         put_node(node, static_cast<int>(blocks), counts_on, depth, place);
-        fetch_max_relaxed(on_team ? this_team().own_counts : this_warp().own_counts,
-                          counted::block_and_visible_children);
+        fetch_or_relaxed(on_team ? this_team().own_counts : this_warp().own_counts,
+                         counted::block_and_visible_children);
         count_children(counts_on, 1);
         const std::uint32_t first_blocks = grain_of(choice.width);
         if (publish(place, choice.width, blocks - first_blocks, open_grids)) task.last = first_blocks;

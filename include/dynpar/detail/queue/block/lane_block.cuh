@@ -38,8 +38,9 @@ public:
         if (launched != 0) count_children(own_, static_cast<int>(launched));
         launched_ = block_outcome::accounted;
         fresh_ = false;
-        wait_for_children(own_, depth(), grid_, target);
-        return run_stopped() ? status::launch_failed : status::success;
+        if (!wait_for_children(own_, depth(), grid_, target)) return status::launch_failed;
+        launched_ = 0;  // the node counts the block alone, as when it was made, and nobody else knows it
+        return status::success;
 #else
         return status::not_supported;
 #endif

@@ -59,7 +59,7 @@ public:
         if (outcome == wait_outcome::refused_and_first) return fail(operation::wait, status::sync_depth_exceeded);
         if (outcome == wait_outcome::refused) return status::sync_depth_exceeded;
         note_wait(depth());
-        return run_stopped() ? status::launch_failed : status::success;
+        return outcome == wait_outcome::stopped ? status::launch_failed : status::success;
 #else
         return status::not_supported;
 #endif
@@ -216,8 +216,8 @@ private:
     __device__ arena_index counting_node() {
         const arena_index mine = ensure_own();
         if (mine == 0) return 0;
-        fetch_max_relaxed(is_on_warp() ? this_warp().own_counts : this_team().own_counts,
-                          counted::block_and_visible_children);
+        fetch_or_relaxed(is_on_warp() ? this_warp().own_counts : this_team().own_counts,
+                         counted::block_and_visible_children);
         count_children(mine, 1);
         return mine;
     }

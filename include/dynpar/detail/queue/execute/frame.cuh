@@ -1,5 +1,5 @@
 // Queue engine: frames. A frame is what runs on a warp; the frames below it wait. Also the shared memory of what runs.
-// Owns the saving and restoring of a frame's part of warp_state, except depth, awaited and level (on_top_of_wait(),
+// Owns the saving and restoring of a frame's part of warp_state, except depth, awaited and level (nested_step(),
 // run_as_team()).
 #pragma once
 

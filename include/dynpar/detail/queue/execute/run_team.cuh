@@ -134,7 +134,9 @@ __device__ inline bool block_task_wanted(int depth) {
                static_cast<int>(load_relaxed_in_block(gang.depth)) > depth;
     };
     if (may_join()) return true;
-    if (!has_block_work()) return false;
+    // A warp that waits asks often, and most of what its worker block has may not run on top of that: the lock is only
+    // for what may.
+    if (!has_block_work(depth)) return false;
     choose_candidate(depth);
     return may_join();
 }
@@ -509,6 +511,34 @@ __device__ __noinline__ inline void call_parts(const team_state& team) {
     });
 }
 
+/// The first thread of a team whose block waits, and has counted its children: calls teams of its warps, which are all
+/// here, for the newest of the children that are staged, as many as there is room for. The others go to the worker
+/// block's deque.
+__device__ __noinline__ inline void call_for_staged_children(team_state& team) {
+    const unsigned all = warps_of_worker_block();
+    const unsigned end = (team.first_thread + team.threads) / warp_size;
+    unsigned staged = load_relaxed_in_block(team.staged);
+    for (unsigned warp = team.first_thread / warp_size; staged != team.staged_before; --staged) {
+        const wide_task& newest = staged_block(team, staged - 1);
+        const unsigned part_warps = team_warps_for(newest.size);
+        warp = (warp + part_warps - 1) / part_warps * part_warps;
+        if (warp + part_warps > end || newest.first + 1 != newest.last) break;
+        const unsigned part = team_number(part_warps, warp, all);
+        copy_task(team_of_number(part).next, newest);
+        for (const unsigned part_end = warp + part_warps; warp < part_end; ++warp)
+            store_relaxed_in_block(warp_number(warp).called, part + 1);
+    }
+    store_relaxed_in_block(team.staged, staged);
+    if (staged != 0) push_staged(team, staged);
+    team.staged_before = 0;
+}
+/// All lanes of a warp: for which team it is called, without having offered; the number plus one, or 0.
+__device__ inline unsigned take_call() {
+    const unsigned called = __shfl_sync(all_lanes, load_relaxed_in_block(this_warp().called), 0);
+    if (called != 0 && lane_rank() == 0) store_relaxed_in_block(this_warp().called, 0u);
+    return called;
+}
+
 /// What runs on a team below a block: some of its warps wait for something there. Kept in registers of the team's first
 /// warp: of the task one word in each of the first lanes, and the rest in the first.
 struct team_frame {
@@ -592,7 +622,7 @@ __device__ inline void run_current_block(team_state& team, unsigned in_a_row) {
         if (piled_up > tuning::tasks_piled_up || in_a_row == tuning::block_tasks_in_a_row)
             store_relaxed_in_block(team.leaves, 1u);
     }
-    if (team.own != 0 && team.own_counts < counted::all_before_wait) point_all_to_own(team);
+    if (team.own != 0 && (team.own_counts & counted::has_waited) == 0) point_all_to_own(team);
     if (traces) stamp(task.descriptor, task.info, task.first, warp.begun_at);
     __syncwarp();
     sync_team();
@@ -601,16 +631,21 @@ __device__ inline void run_current_block(team_state& team, unsigned in_a_row) {
 #endif
 }
 
-/// One thread of a team whose block is settled: what the team does now. Writes into team_state::next what it runs.
-__device__ inline team_course choose_course(team_state& team, bool nested, unsigned& stop_seen_at) {
-    bool leaves = nested || load_relaxed_in_block(team.leaves) != 0;
+/// One thread of a team that ends: what it has withheld and staged.
+__device__ inline void hand_over_all(team_state& team) {
+    if (team.batch != 0) flush_team_batch(team);
+    if (const unsigned staged = load_relaxed_in_block(team.staged); staged != 0) push_staged(team, staged);
+}
+/// One thread of a team that waits for nothing, whose block is settled: what the team does now. Writes into
+/// team_state::next what it runs.
+__device__ inline team_course choose_course(team_state& team, unsigned& stop_seen_at) {
+    bool leaves = load_relaxed_in_block(team.leaves) != 0;
     if (cycles_now() - stop_seen_at > tuning::stop_after_cycles) {
         stop_seen_at = cycles_now();
         leaves = is_to_stop() || leaves;
     }
     if (!leaves && take_next_block(team)) return team_course::runs_next;
-    flush_team_batch(team);
-    push_staged(team, load_relaxed_in_block(team.staged));
+    hand_over_all(team);
     return leaves ? team_course::leaves : team_course::parts;
 }
 
@@ -641,9 +676,17 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
                 settle_block(team);
             }
             __syncwarp();
-            if (nested) outer.restore(team);
-            exchange_block_tasks_now_and_then();
-            if (is_first) team.course = choose_course(team, nested, stop_seen_at);
+            if (nested) {  // one block, and then what waits here goes on
+                if (is_first) {
+                    hand_over_all(team);
+                    team.course = team_course::leaves;
+                }
+                __syncwarp();
+                outer.restore(team);
+            } else {
+                exchange_block_tasks_now_and_then();
+                if (is_first) team.course = choose_course(team, stop_seen_at);
+            }
             __syncwarp();
             if (team.course == team_course::runs_next) borrowed = begin_next_block(team, false);
         }
@@ -674,10 +717,9 @@ __device__ DYNPAR_NOINLINE inline void run_on_team(unsigned number) {
         if (lane_rank() == 0) warp.team = number;
         __syncwarp();
         run_as_team();
-        const unsigned called = __shfl_sync(all_lanes, load_relaxed_in_block(warp.called), 0);
+        const unsigned called = take_call();
         if (called == 0) break;
         number = called - 1;
-        if (lane_rank() == 0) store_relaxed_in_block(warp.called, 0u);
     }
     if (lane_rank() == 0) warp.team = outer;
     __syncwarp();

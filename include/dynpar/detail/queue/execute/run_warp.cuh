@@ -125,7 +125,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
             __syncwarp();
         }
     } else {
-        if (own != 0 && counts < counted::all_before_wait) {
+        if (own != 0 && (counts & counted::has_waited) == 0) {
             point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
             point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
         }
@@ -267,13 +267,6 @@ template <bool Nested>
 __device__ __noinline__ void run_claimed_on_lanes(const claimed_blocks& claimed) {
     const wide_task task = task_of_words(claimed.word);
     run_wide_on_lanes<Nested>(lane_rank() < claimed.count, task, claimed.first + lane_rank());
-}
-
-/// Neither on its deques nor beside them: what has spilled comes back in a step, not while the warp searches.
-__device__ inline bool has_no_tasks() {
-    const warp_state& warp = this_warp();
-    return warp.lane_owner_end == warp.lane_steal_end && warp.wide_owner_end == warp.wide_steal_end &&
-           (warp.spilled_lanes | warp.spilled_wides | warp.ready) == 0;
 }
 
 /// All lanes of a warp that has run all its tasks: if nothing more is near, flushes its batch, since others may be

@@ -5,7 +5,9 @@
 
 #include "../join/completion.cuh"
 #include "../deadline.cuh"
+#include "../balance/block_chunk.cuh"
 #include "../queues/staged_blocks.cuh"
+#include "../reserve.cuh"
 #include "rendezvous.cuh"
 
 #if defined(__CUDACC__)
@@ -22,31 +24,55 @@ __device__ inline bool may_wait(unsigned depth) {
     return used + static_cast<int>(stack_kept_free) <= static_cast<int>(engine().stack_bytes);
 }
 
-// The scheduler's only recursion: a waiting warp runs deeper tasks. The first two are in worker.cuh, the others in
+// The scheduler's only recursion: a waiting warp runs deeper tasks. The first two are in worker.cuh, the third in
 // run_team.cuh.
 __device__ bool nested_step(int depth, arena_index awaited);
 __device__ bool is_wanted_in_wait(int depth);
+__device__ void call_for_staged_children(team_state& team);
 
-/// All lanes of a round in which some wait, including those that have returned (`own` is 0). True for a lane whose
-/// children are complete. What runs on top of the round is deeper than all blocks that wait in it, since it keeps all
+/// All lanes of a warp whose last step found nothing: looks a few times whether there is something new, or the children
+/// are complete. A step takes much longer than a look; but it also serves others, so not too many.
+__device__ inline void pause_in_wait(unsigned depth, arena_index own) {
+    if (lane_rank() == 0) {
+        for (unsigned looks = 0; looks < tuning::looks_in_wait; ++looks) {
+            __nanosleep(50);
+            if (children_are_complete(own) || run_stopped() || is_wanted_in_wait(static_cast<int>(depth))) break;
+        }
+    }
+    __syncwarp();
+}
+
+/// How far a wait is. `stopped`: the run is to stop, and children are missing.
+enum class wait_state : unsigned { waits, complete, stopped };
+
+/// One thread: of a wait for the children that are counted in `own`. Both are trips to device memory, at the same time.
+__device__ inline wait_state look_at_wait(arena_index own) {
+    const bool complete = children_are_complete(own);
+    const bool stops = run_stopped();
+    return complete ? wait_state::complete : stops ? wait_state::stopped : wait_state::waits;
+}
+/// All lanes of a warp: the same, and all of one mind.
+__device__ inline wait_state look_at_wait_as_warp(arena_index own) {
+    return static_cast<wait_state>(__shfl_sync(all_lanes, static_cast<unsigned>(look_at_wait(own)), 0));
+}
+
+/// All lanes of a round in which some wait, including those that have returned (`own` is 0). For a lane that waits: how
+/// far it is. What runs on top of the round is deeper than all blocks that wait in it, since it keeps all
 /// of them from going on. `grid` and `target`: this lane's children that count on `grid` are to count on `target`; 0:
 /// they stay. Not before all lanes have come: until then others launch.
-__device__ __noinline__ inline bool wait_in_round(arena_index own, std::uint32_t depth, arena_index grid,
-                                                  arena_index target) {
+__device__ __noinline__ inline wait_state wait_in_round(arena_index own, std::uint32_t depth, arena_index grid,
+                                                        arena_index target) {
     __syncwarp();
     if (__any_sync(all_lanes, target != 0)) point_all_to_targets(grid, target);
-    bool done = own != 0 && children_are_complete(own);
-    if (own != 0 && run_stopped()) {
-        done = true;
-        count_at_stop(&stopped_workers::waits);
-    }
-    if (!__any_sync(all_lanes, done)) {
+    const wait_state state = own != 0 ? look_at_wait(own) : wait_state::waits;
+    if (state == wait_state::stopped) count_at_stop(&stopped_workers::waits);
+    if (__all_sync(all_lanes, state == wait_state::waits)) {
         const unsigned deepest = __reduce_max_sync(all_lanes, own != 0 ? depth : 0u);
         const unsigned deepest_waits = __ballot_sync(all_lanes, own != 0 && depth == deepest);
         const arena_index awaited = __shfl_sync(all_lanes, own, __ffs(static_cast<int>(deepest_waits)) - 1);
         if (!nested_step(static_cast<int>(deepest), awaited)) __nanosleep(100);
     }
-    return done;
+    return state;
 }
 
 /// For every thread that calls wait().
@@ -55,20 +81,23 @@ __device__ inline void note_wait(std::uint32_t depth) {
     if (load_relaxed(deepest_wait) <= depth) fetch_max_relaxed(deepest_wait, depth + 1);
 }
 
-/// For a lane in wait(): returns when its children, all counted in `own`, are complete. `grid` and `target`: as above.
-__device__ __noinline__ inline void wait_for_children(arena_index own, std::uint32_t depth, arena_index grid,
+/// For a lane in wait(): returns when its children, all counted in `own`, are complete; false if the run is to stop
+/// before. `grid` and `target`: as above.
+__device__ __noinline__ inline bool wait_for_children(arena_index own, std::uint32_t depth, arena_index grid,
                                                       arena_index target) {
-    bool done = false;
+    wait_state state = wait_state::waits;
     do {
         rendezvous(waiting);
-        done = wait_in_round(own, depth, grid, target);
+        state = wait_in_round(own, depth, grid, target);
         target = 0;
-    } while (!done);
+    } while (state == wait_state::waits);
     fence();
+    return state == wait_state::complete;
 }
 
-/// The result of a block's wait(). If it is refused, one of the block's threads reports that for all.
-enum class wait_outcome : unsigned { done, refused, refused_and_first };
+/// The result of a block's wait(). If it is refused, one of the block's threads reports that for all. If the run is to
+/// stop, not all threads need to have seen it.
+enum class wait_outcome : unsigned { done, stopped, refused, refused_and_first };
 
 /// All lanes of a warp whose block waits, including those that have returned (`waits` is false). First it counts what
 /// all of them have launched.
@@ -90,25 +119,32 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     const arena_index own = warp.own;
     __syncwarp();  // all have read it before one returns to its kernel and launches
     if (own == 0) return wait_outcome::done;
-    if (warp.own_counts < counted::all_before_wait) {
+    if ((warp.own_counts & counted::has_waited) == 0) {
         point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
         point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
     }
     fence();
     __syncwarp();
     if (lane_rank() == 0) {
-        warp.own_counts = counted::all_before_wait;
+        warp.own_counts = counted::has_waited | counted::block_and_visible_children;
         if (sum != 0) count_children(own, sum);
     }
     __syncwarp();
-    bool stopped = false;
-    while (__shfl_sync(all_lanes, !children_are_complete(own) && !(stopped = run_stopped()), 0)) {
-        if (!nested_step(static_cast<int>(depth), own)) __nanosleep(100);
+    wait_state state;
+    while ((state = look_at_wait_as_warp(own)) == wait_state::waits) {
+        if (!nested_step(static_cast<int>(depth), own)) pause_in_wait(depth, own);
     }
-    if (lane_rank() == 0 && stopped) count_at_stop(&stopped_workers::waits);
+    const bool stopped = state == wait_state::stopped;
+    if (lane_rank() == 0) {
+        if (stopped) {
+            count_at_stop(&stopped_workers::waits);
+        } else {
+            warp.own_counts = counted::has_waited;  // nobody else knows the node now, as when it was made
+        }
+    }
     fence();
     __syncwarp();
-    return wait_outcome::done;
+    return stopped ? wait_outcome::stopped : wait_outcome::done;
 }
 
 /// One lane: takes this warp's bit back. False if all warps of the team have set theirs: then what they agreed on must
@@ -131,6 +167,9 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
     warp_state& warp = this_warp();
     const unsigned rank = threadIdx.x - team.first_thread;
     const bool is_first = rank == 0;
+    const unsigned sum = __reduce_add_sync(all_lanes, launched);
+    launched = 0;
+    if (lane_rank() == 0 && sum != 0) fetch_add_relaxed(team.launched, sum);
     if (any_of_team(!may_wait(depth))) {
         if (is_first) team.first_waiter = ~0u;
         __syncwarp();
@@ -141,11 +180,6 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
         return load_relaxed_in_block(team.first_waiter) == threadIdx.x ? wait_outcome::refused_and_first
                                                                        : wait_outcome::refused;
     }
-    const unsigned sum = __reduce_add_sync(all_lanes, launched);
-    launched = 0;
-    if (lane_rank() == 0 && sum != 0) fetch_add_relaxed(team.launched, sum);
-    __syncwarp();
-    sync_team();
     if (is_first && team.own == 0 && team.launched != 0) {
         ensure_shared_node(team.own, grid, depth);
         if (team.own == 0) stop_run(no_memory);
@@ -153,66 +187,79 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
     __syncwarp();
     sync_team();
     const arena_index own = team.own;
-    if (own != 0) {
-        if (team.own_counts < counted::all_before_wait) {
-            point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
-            point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
-            if (rank < warp_size) point_staged_to_own(team, grid, own);
-        }
-        fence();
-        __syncwarp();
-        sync_team();
-        if (is_first) {
-            team.own_counts = counted::all_before_wait;
-            if (team.launched != 0) count_children(own, static_cast<int>(team.launched));
-            team.launched = 0;
-            flush_team_batch(team);
-            push_staged(team, load_relaxed_in_block(team.staged));
-            team.staged_before = 0;
-        }
-        __syncwarp();
-        // A warp that sees the children complete must not go to the barrier yet: what another warp runs on top of its
-        // wait may need this one, for a block task or for a task on its deque. So all leave together, when none has
-        // anything left to do.
-        const unsigned others_arrived = team.arrived;
-        sync_team();
-        if (is_first) store_relaxed_in_block(team.arrived, 0u);
-        __syncwarp();
-        sync_team();
-        bool complete = false;
-        bool stopped = false;
-        bool did = true;
-        while (true) {
-            complete = complete || __shfl_sync(all_lanes, children_are_complete(own) || (stopped = run_stopped()), 0);
-            if (complete) {
-                bool all_arrived = false;
-                if (lane_rank() == 0) {
-                    stopped = stopped || run_stopped();
-                    fetch_or_relaxed(team.arrived, 1u << warp_rank());
-                    while (true) {
-                        all_arrived = load_relaxed_in_block(team.arrived) == team.warps;
-                        if (all_arrived) break;
-                        // When the run is to stop, nothing new begins: there may always be more.
-                        if (!stopped && (did || is_wanted_in_wait(static_cast<int>(depth)))) {
-                            all_arrived = !take_back(team.arrived, team.warps);
-                            break;
-                        }
-                        __nanosleep(50);
-                    }
-                }
-                if (__shfl_sync(all_lanes, all_arrived, 0)) break;
-            }
-            did = nested_step(static_cast<int>(depth), complete ? 0 : own);
-            if (!did && !complete) __nanosleep(100);
-        }
-        sync_team();
-        if (is_first) store_relaxed_in_block(team.arrived, others_arrived);
-        if (is_first && stopped) count_at_stop(&stopped_workers::waits);
-        fence();
-        __syncwarp();
+    if (own == 0) {
+        sync_team();  // all have read it before one returns to its kernel and launches
+        return wait_outcome::done;
     }
+    if ((team.own_counts & counted::has_waited) == 0) {
+        point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
+        point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
+        if (rank < warp_size) point_staged_to_own(team, grid, own);
+    }
+    fence();
+    __syncwarp();
     sync_team();
-    return wait_outcome::done;
+    unsigned others_arrived = 0;
+    if (is_first) {
+        team.own_counts = counted::has_waited | counted::block_and_visible_children;
+        if (team.launched != 0) count_children(own, static_cast<int>(team.launched));
+        team.launched = 0;
+        if (team.batch != 0) flush_team_batch(team);
+        if (load_relaxed_in_block(team.staged) != 0) call_for_staged_children(team);
+        if (may_call_reserve() && has_block_work()) call_reserve();
+        others_arrived = team.arrived;
+        store_relaxed_in_block(team.arrived, 0u);
+    }
+    __syncwarp();
+    sync_team();
+    // A warp that is called runs a child with others, who count on it.
+    if (__shfl_sync(all_lanes, load_relaxed_in_block(warp.called), 0) != 0) nested_step(static_cast<int>(depth), own);
+    // A warp that sees the children complete must not go to the barrier yet: what another warp runs on top of its wait
+    // may need this one, for a block task or for a task on its deque. So all leave together, when none has anything
+    // left to do: no tasks, or none that may run here.
+    bool has_tasks = !has_no_tasks();
+    wait_state state = wait_state::waits;
+    while (true) {
+        if (state == wait_state::waits) state = look_at_wait_as_warp(own);
+        const bool complete = state != wait_state::waits;
+        if (complete) {
+            bool all_arrived = false;
+            if (lane_rank() == 0) {
+                bool stopped = state == wait_state::stopped;
+                unsigned looks = 0;
+                fetch_or_relaxed(team.arrived, 1u << warp_rank());
+                while (true) {
+                    all_arrived = load_relaxed_in_block(team.arrived) == team.warps;
+                    if (all_arrived) break;
+                    // When the run is to stop, nothing new begins: there may always be more.
+                    if (++looks % 16 == 0) stopped = stopped || run_stopped();
+                    if (!stopped && (has_tasks || is_wanted_in_wait(static_cast<int>(depth)))) {
+                        all_arrived = !take_back(team.arrived, team.warps);
+                        break;
+                    }
+                    __nanosleep(50);
+                }
+            }
+            if (__shfl_sync(all_lanes, all_arrived, 0)) break;
+        }
+        const bool did = nested_step(static_cast<int>(depth), complete ? 0 : own);
+        has_tasks = did && !has_no_tasks();
+        if (!did && !complete) pause_in_wait(depth, own);
+    }
+    const bool stopped = state == wait_state::stopped;
+    if (is_first) {
+        if (stopped) {
+            count_at_stop(&stopped_workers::waits);
+        } else {
+            team.own_counts = counted::has_waited;  // as on a warp; before any thread goes on, and launches
+        }
+    }
+    fence();
+    __syncwarp();
+    sync_team();
+    if (is_first) store_relaxed_in_block(team.arrived, others_arrived);
+    __syncwarp();
+    return stopped ? wait_outcome::stopped : wait_outcome::done;
 }
 
 }  // namespace queue

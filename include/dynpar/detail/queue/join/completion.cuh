@@ -222,9 +222,10 @@ __device__ __noinline__ inline arena_index settle_alone(arena_index grid, std::u
 /// What the return of a block on a warp or a worker block changes; by one thread.
 __device__ inline count_change settle_wide(arena_index grid, std::uint32_t task_info, arena_index own, unsigned counts,
                                            int launched) {
-    return settle_lane(grid, task_info,
-                       block_outcome{own, static_cast<unsigned>(launched) |
-                                              (counts != counted::nothing ? block_outcome::accounted : 0u)});
+    return settle_lane(
+        grid, task_info,
+        block_outcome{own, static_cast<unsigned>(launched) |
+                               ((counts & counted::block_and_visible_children) != 0 ? block_outcome::accounted : 0u)});
 }
 
 }  // namespace queue

@@ -217,11 +217,14 @@ struct traced_children {
     traced_child children[Capacity];
 };
 
-/// What a wide block's own node counts. It only grows, by the maximum of what its threads say.
-enum counted : unsigned {
-    nothing,
-    block_and_visible_children,  ///< the block itself, and children that other warps may see
-    all_before_wait,             ///< also all that was launched before the last wait()
+/// What is known of a wide block's own node: flags, which its threads set.
+struct counted {
+    static constexpr unsigned nothing = 0;  ///< it is new
+    /// It counts the block itself, and children that other warps may see.
+    static constexpr unsigned block_and_visible_children = 1;
+    /// The block has waited: what it launched before is complete, and what it launches counts on this node from the
+    /// beginning. What lies among that on the deques has come from elsewhere, and may count on the block's grid.
+    static constexpr unsigned has_waited = 2;
 };
 
 /// The state of a warp, in shared memory.
@@ -234,7 +237,7 @@ struct warp_state {
     std::uint32_t ready;                       // see ready_continuations.cuh
     unsigned lock;  // of the segments, the batch and the block's continuations, among the lanes
 
-    // The frame: what runs here now. frame.cuh and on_top_of_wait() save it and restore it when another one begins on
+    // The frame: what runs here now. frame.cuh and nested_step() save it and restore it when another one begins on
     // top.
     std::uint32_t lane_base, wide_base;  // the tasks that it has launched lie from here to the owner end
     int depth;                           // of the deepest block that waits in it; -1: nothing waits
@@ -339,8 +342,10 @@ struct gang_state {
     // Of the deque of block tasks, a ring of a fixed capacity in device memory.
     std::uint32_t steal_end, owner_end;
     arena_index spilled;  // segments of tasks that did not fit
-    // Threads of the narrowest task that has come to the deque since it was empty; 0: not known.
+    // Of all tasks that have come to the deque since it was empty: threads of the narrowest, depth of the deepest. 0
+    // and the greatest depth if that is not known.
     unsigned narrowest;
+    unsigned deepest;
     // The candidate: the block that the first team of warps will run that has nothing else to do.
     unsigned has_candidate;
     unsigned depth;              // of the candidate

@@ -280,6 +280,14 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
     return false;
 }
 
+/// Whether a warp has no tasks, neither on its deques nor beside them: what has spilled comes back in a step, not while
+/// the warp searches.
+__device__ inline bool has_no_tasks() {
+    const warp_state& warp = this_warp();
+    return warp.lane_owner_end == warp.lane_steal_end && warp.wide_owner_end == warp.wide_steal_end &&
+           (warp.spilled_lanes | warp.spilled_wides | warp.ready) == 0;
+}
+
 // ---- Block tasks: too wide for a warp, so all warps of a worker block take them from one deque, under its lock
 
 inline constexpr unsigned any_threads = ~0u;
@@ -308,11 +316,21 @@ __device__ inline bool push_on_block_deque(const wide_task& task) {
     return true;
 }
 
+/// Under the lock: what has come to the deque, or comes now.
+__device__ inline void note_block_tasks(bool was_empty, unsigned narrowest, unsigned deepest) {
+    gang_state& gang = this_block().gang;
+    if (!was_empty) {
+        narrowest = min(narrowest, load_relaxed_in_block(gang.narrowest));
+        deepest = max(deepest, load_relaxed_in_block(gang.deepest));
+    }
+    store_relaxed_in_block(gang.narrowest, narrowest);
+    store_relaxed_in_block(gang.deepest, deepest);
+}
+
 /// Under the lock: on the deque, or spilled. False if there is no memory.
 __device__ __noinline__ inline bool push_block_task(const wide_task& task) {
     gang_state& gang = this_block().gang;
-    const unsigned narrowest = has_block_tasks() ? load_relaxed_in_block(gang.narrowest) : any_threads;
-    store_relaxed_in_block(gang.narrowest, min(narrowest, task.size.threads()));
+    note_block_tasks(!has_block_tasks(), task.size.threads(), task.info & info::depth_mask);
     if (push_on_block_deque(task)) return true;
     arena_index head = load_relaxed_in_block(gang.spilled);
     const bool pushed = push_to_segment(head, task);
@@ -326,6 +344,7 @@ __device__ inline std::uint32_t push_block_tasks(const wide_task& task, std::uin
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
     const std::uint32_t narrowest = __reduce_min_sync(all_lanes, lane < lanes ? task.size.threads() : any_threads);
+    const std::uint32_t deepest = __reduce_max_sync(all_lanes, lane < lanes ? task.info & info::depth_mask : 0u);
     std::uint32_t count = 0;
     with_block_lock_as_warp(gang.lock, [&] {
         const bool was_empty = !has_block_tasks();
@@ -337,9 +356,8 @@ __device__ inline std::uint32_t push_block_tasks(const wide_task& task, std::uin
         if (count == 0) {
             count = push_block_task(task) ? 1 : 0;
         } else {
+            note_block_tasks(was_empty, narrowest, deepest);
             store_relaxed_in_block(gang.owner_end, end + count);
-            const std::uint32_t before = was_empty ? any_threads : load_relaxed_in_block(gang.narrowest);
-            store_relaxed_in_block(gang.narrowest, min(before, narrowest));
         }
     });
     return __shfl_sync(all_lanes, count, 0);
