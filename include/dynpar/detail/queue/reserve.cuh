@@ -2,9 +2,8 @@
 //
 // Warps that run short grids of a warp wait for their instructions most of the time, so twice as many get more done.
 // Lanes that join, and grids that stream through memory, only crowd each other out of the first-level cache. So a warp
-// that sees many short grids of a warp calls the reserve; so does a team that begins to wait while its worker block
-// has more blocks for teams, since most of its warps have nothing to do then. If none does for a millisecond, the
-// reserve ends, since other kernels may want its place. Until it is called, it has no part in the run.
+// that sees many short grids of a warp calls the reserve. If none does for a millisecond, the reserve ends, since other
+// kernels may want its place. Until it is called, it has no part in the run.
 //
 // Which worker blocks are the reserve turns out when they begin: those that find another on their multiprocessor. CUDA
 // does not say where it puts blocks, and some multiprocessors get two before others have any; by number the reserve
@@ -49,24 +48,17 @@ __device__ __noinline__ inline bool wait_to_be_called(run_control& control) {
     return __syncthreads_or(static_cast<int>(seen == reserve_is_called)) != 0;
 }
 
-/// One thread.
-__device__ inline void call_reserve() {
-    store_relaxed_in_block(this_block().gang.knows_reserve, 1u);
-    compare_exchange_relaxed(engine().control->reserve, static_cast<unsigned>(reserve_waits), reserve_is_called);
-}
-__device__ inline bool may_call_reserve() { return load_relaxed_in_block(this_block().gang.knows_reserve) == 0; }
-
-/// All lanes of a warp that waits for nothing, after several steps: calls the reserve if it would help. `cycles`: that
-/// a step took.
+/// All lanes of a warp that has wide tasks and waits for nothing, after several steps: calls the reserve if it would
+/// help. `cycles`: that a step took.
 __device__ inline void call_reserve_if_useful(unsigned cycles) {
+    gang_state& gang = this_block().gang;
     const warp_state& warp = this_warp();
-    if (lane_rank() != 0 || cycles > tuning::reserve_step_cycles || !may_call_reserve()) return;
-    // Blocks of a chunk that launch nothing are no steps.
-    const open_grid_word chunk(load_relaxed_in_block(this_block().gang.chunk_left));
-    if (chunk.left() > 0 && chunk.width() == info::on_warp) return call_reserve();
-    if (warp.wide_owner_end - warp.wide_steal_end >= tuning::reserve_least_tasks &&
-        (slot<wide_task>(warp.wide_owner_end - 1).info & info::width_mask) == info::on_warp)
-        call_reserve();
+    if (lane_rank() != 0 || cycles > tuning::reserve_step_cycles || load_relaxed_in_block(gang.knows_reserve) != 0 ||
+        warp.wide_owner_end - warp.wide_steal_end < tuning::reserve_least_tasks)
+        return;
+    if ((slot<wide_task>(warp.wide_owner_end - 1).info & info::width_mask) != info::on_warp) return;
+    store_relaxed_in_block(gang.knows_reserve, 1u);
+    compare_exchange_relaxed(engine().control->reserve, static_cast<unsigned>(reserve_waits), reserve_is_called);
 }
 
 }  // namespace queue

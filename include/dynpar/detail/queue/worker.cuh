@@ -229,7 +229,7 @@ __device__ __noinline__ inline void work() {
             (has_wide && __any_sync(all_lanes, cycles_now() - served_at > tuning::serve_after_cycles))) {
             const unsigned before = served_at;
             if (is_over()) return;
-            if (steps >= tuning::reserve_from_steps && steps % tuning::serve_every == 0)
+            if (has_wide && steps >= tuning::reserve_from_steps && steps % tuning::serve_every == 0)
                 call_reserve_if_useful((served_at - before) /
                                        (steps <= tuning::serve_first_steps ? 1 : tuning::serve_every));
             if (threadIdx.x < warp_size) exchange_block_tasks();

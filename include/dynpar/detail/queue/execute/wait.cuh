@@ -5,9 +5,7 @@
 
 #include "../join/completion.cuh"
 #include "../deadline.cuh"
-#include "../balance/block_chunk.cuh"
 #include "../queues/staged_blocks.cuh"
-#include "../reserve.cuh"
 #include "rendezvous.cuh"
 
 #if defined(__CUDACC__)
@@ -206,7 +204,6 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
         team.launched = 0;
         if (team.batch != 0) flush_team_batch(team);
         if (load_relaxed_in_block(team.staged) != 0) call_for_staged_children(team);
-        if (may_call_reserve() && has_block_work()) call_reserve();
         others_arrived = team.arrived;
         store_relaxed_in_block(team.arrived, 0u);
     }
