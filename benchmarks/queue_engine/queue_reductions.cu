@@ -41,6 +41,9 @@ void measure_queue_reductions(table& t) {
         measure_run(
             t, engine, name, "exact, sums added", prepare, [&](const run_facts&) { return d.total_is_right(); }, 0,
             recursive_reduce_then{}, shape(d.blocks(), block_size), d.numbers(), d.sums(), block_size, d.total());
+        measure_run(
+            t, engine, name, "exact, wait", prepare, [&](const run_facts&) { return d.sums_are_right(); }, 0,
+            recursive_reduce_sync{}, shape(d.blocks(), block_size), d.numbers(), d.sums(), block_size);
     }
     if (t.wants(work::reduce2_20)) {
         const blocks_to_add d(1u << 20);

@@ -11,7 +11,6 @@
 
 #include "../engine_options.hpp"
 #include "../report.hpp"
-#include "../stream.cuh"
 #include "device_clock.cuh"
 #include "device_trace.cuh"
 #include "failure_table.cuh"
