@@ -19,8 +19,8 @@
 #include <dynpar/detail/printable.hpp>
 #include <dynpar/log.hpp>
 #include <dynpar/recommendation.hpp>
-#include <dynpar/trace.hpp>
 #include <dynpar/trace_file.hpp>
+#include <dynpar/trace_tree.hpp>
 #include <dynpar/version.hpp>
 
 #if defined(DYNPAR_WITH_CUDA)

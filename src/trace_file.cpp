@@ -25,6 +25,7 @@
 #include <dynpar/graphviz.hpp>
 #include <dynpar/perfetto_trace.hpp>
 #include <dynpar/trace_page.hpp>
+#include <dynpar/trace_tree.hpp>
 
 #include "gzip.hpp"
 

@@ -13,6 +13,7 @@
 #include <dynpar/trace_comparison.hpp>
 #include <dynpar/trace_file.hpp>
 #include <dynpar/trace_statistics.hpp>
+#include <dynpar/trace_tree.hpp>
 #include <dynpar/version.hpp>
 
 #include "../samples/exit_status.hpp"

@@ -38,7 +38,7 @@ SUBJECTS = [
     ("limits", "Limits and configuration", "What a run may use, and where its settings come from.",
      ["limits.hpp", "config.hpp", "recommendation.hpp", "log.hpp"]),
     ("traces", "Traces", "Which grid launched which, and when each ran.",
-     ["trace.hpp", "trace_file.hpp", "trace_page.hpp", "perfetto_trace.hpp", "chrome_trace.hpp", "graphviz.hpp",
+     ["trace.hpp", "trace_tree.hpp", "trace_file.hpp", "trace_page.hpp", "perfetto_trace.hpp", "chrome_trace.hpp", "graphviz.hpp",
       "trace_statistics.hpp", "trace_comparison.hpp"]),
     ("launch", "Launch helpers", "For plain `__global__` kernels: launches whose failures the host learns.",
      ["launch.cuh", "launch_configuration.hpp", "device_log.hpp", "cuda_error.hpp", "source_place.hpp"]),

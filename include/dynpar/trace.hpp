@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iosfwd>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,15 +56,4 @@ struct trace {
     std::vector<std::pair<std::string, std::string>> about;
 };
 
-/// Writes the nesting tree, one line for each group of siblings that are alike all the way down:
-///
-///     nested_hello_world <<<2, 8>>>
-///     └─ nested_hello_world <<<1, 4>>>  x 2
-///        └─ ...
-///
-/// A long recursion in which every grid has launched one other like itself is one line with the number of its levels.
-void print_tree(std::ostream& out, const trace& nesting);
-
 }  // namespace dynpar
-
-#include "detail/trace_tree.hpp"

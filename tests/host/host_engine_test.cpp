@@ -1,5 +1,6 @@
 // What the host engine promises beyond the contract: order, deadlocks, exceptions, sizes, usable after every failure.
 #include <dynpar/dynpar.hpp>
+#include <dynpar/trace_tree.hpp>
 
 #include <doctest/doctest.h>
 

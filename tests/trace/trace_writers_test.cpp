@@ -9,6 +9,7 @@
 #include <dynpar/trace_file.hpp>
 #include <dynpar/trace_page.hpp>
 #include <dynpar/trace_statistics.hpp>
+#include <dynpar/trace_tree.hpp>
 
 #include <algorithm>
 #include <csignal>

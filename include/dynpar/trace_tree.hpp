@@ -1,13 +1,12 @@
-// The nesting tree as text. Siblings that are alike all the way down share one line, and so do the levels of a long
-// recursion.
+// The nesting tree of a trace as text.
 #pragma once
 
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "../trace.hpp"
-#include "nesting_classes.hpp"
+#include "detail/nesting_classes.hpp"
+#include "trace.hpp"
 
 namespace dynpar {
 namespace detail {
@@ -87,6 +86,13 @@ private:
 
 }  // namespace detail
 
+/// Writes the nesting tree, one line for each group of siblings that are alike all the way down:
+///
+///     nested_hello_world <<<2, 8>>>
+///     └─ nested_hello_world <<<1, 4>>>  x 2
+///        └─ ...
+///
+/// A long recursion in which every grid has launched one other like itself is one line with the number of its levels.
 inline void print_tree(std::ostream& out, const trace& nesting) {
     detail::tree_printer(out, nesting).print();
     if (nesting.missing != 0) {
