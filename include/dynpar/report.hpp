@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -114,7 +113,10 @@ inline std::string describe_failures(const report& r) {
 /// Sorts the failures for reading: by depth, then by call and kernel.
 inline void sort_failures(report& r) {
     std::sort(r.failures.begin(), r.failures.end(), [](const failure& a, const failure& b) {
-        return std::tie(a.depth, a.operation, a.kernel, a.count) < std::tie(b.depth, b.operation, b.kernel, b.count);
+        if (a.depth != b.depth) return a.depth < b.depth;
+        if (a.operation != b.operation) return a.operation < b.operation;
+        if (const int order = a.kernel.compare(b.kernel); order != 0) return order < 0;
+        return a.count < b.count;
     });
 }
 

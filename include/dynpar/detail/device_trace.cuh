@@ -8,8 +8,6 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
-#include <tuple>
-#include <unordered_map>
 #include <vector>
 
 #include "../engine_options.hpp"
@@ -63,6 +61,11 @@ struct device_trace {
     unsigned long long most_live_bytes;
     static constexpr unsigned names_capacity = 256;
     trace_name names[names_capacity];
+
+    /// Where the name with this key is looked for, first to last.
+    DYNPAR_FUNCTION static constexpr unsigned place_of_name(unsigned long long key, unsigned probe) {
+        return static_cast<unsigned>((key / 8 + probe) % names_capacity);
+    }
 };
 
 /// For an engine's constructor: throws `std::invalid_argument` if a trace is asked for that the program cannot give.
@@ -79,13 +82,19 @@ inline void check_traceable(const engine_options& options, const char* engine) {
 #endif
 }
 
+/// Null if it found no room.
+inline const trace_name* find_name(const device_trace& trace, unsigned long long key) {
+    for (unsigned probe = 0; probe < device_trace::names_capacity; ++probe) {
+        const trace_name& name = trace.names[device_trace::place_of_name(key, probe)];
+        if (name.key == key) return &name;
+        if (name.key == 0) break;
+    }
+    return nullptr;
+}
+
 /// Fills in the grids of a trace and how many are missing. `root`: the name of the run's first kernel.
 inline void add_grids(trace& t, const device_trace& from, const std::vector<device_trace_record>& records,
                       engine_kind engine, const std::string& root, const run_clock& clock) {
-    std::unordered_map<unsigned long long, std::string> names{{0, root}};
-    for (const trace_name& name : from.names) {
-        if (name.key != 0) names.emplace(name.key, std::string(name.name, name.length));
-    }
     t.grids.resize(records.size());
     for (std::size_t i = 0; i < records.size(); ++i) {
         const device_trace_record& record = records[i];
@@ -99,8 +108,13 @@ inline void add_grids(trace& t, const device_trace& from, const std::vector<devi
         grid.engine = engine;
         grid.status = record.status;
         grid.shape = record.shape;
-        const auto name = names.find(record.name);
-        grid.kernel = name != names.end() ? name->second : "(a kernel whose name found no room)";
+        if (record.name == 0) {
+            grid.kernel = root;
+        } else if (const trace_name* const name = find_name(from, record.name)) {
+            grid.kernel.assign(name->name, name->length);
+        } else {
+            grid.kernel = "(a kernel whose name found no room)";
+        }
         grid.launched = i == 0 ? 0 : clock(record.launched);
         if (record.begun != grid_record::never) grid.begun = clock(record.begun);
         if (record.ended != 0) grid.ended = clock(record.ended);
@@ -134,8 +148,11 @@ inline std::vector<device_trace_record> in_launch_order(const std::vector<device
         if (records[i].name != device_trace_record::unused) order.push_back(i);
     }
     const std::vector<unsigned> chained = places_in_chains(records, order);
-    const auto key = [&](unsigned i) { return std::make_tuple(records[i].launched, records[i].depth, chained[i], i); };
-    std::sort(order.begin(), order.end(), [&](unsigned a, unsigned b) { return key(a) < key(b); });
+    std::sort(order.begin(), order.end(), [&](unsigned a, unsigned b) {
+        if (records[a].launched != records[b].launched) return records[a].launched < records[b].launched;
+        if (records[a].depth != records[b].depth) return records[a].depth < records[b].depth;
+        return chained[a] != chained[b] ? chained[a] < chained[b] : a < b;
+    });
     if (order.size() > most) order.resize(most);
     std::vector<unsigned> place_now(records.size(), grid_record::none);
     for (unsigned i = 0; i < order.size(); ++i) place_now[order[i]] = i;
@@ -172,7 +189,7 @@ __device__ inline unsigned long long keep_name(device_trace& trace, text kernel)
     const unsigned long long key = name_key(kernel);
 #pragma unroll 1
     for (unsigned probe = 0; probe < device_trace::names_capacity; ++probe) {
-        trace_name& name = trace.names[(key / 8 + probe) % device_trace::names_capacity];
+        trace_name& name = trace.names[device_trace::place_of_name(key, probe)];
         if (name.key == key) break;  // perhaps out of the first-level cache: a key that is there stays
         const unsigned long long found = atomicCAS(&name.key, 0ull, key);
         if (found == 0) {

@@ -26,29 +26,25 @@ struct event_delete {
     void operator()(cudaEvent_t event) const noexcept { static_cast<void>(cudaEventDestroy(event)); }
 };
 
-template <class T>
-using device_pointer = std::unique_ptr<T, device_delete>;
-template <class T>
-using pinned_pointer = std::unique_ptr<T, pinned_delete>;
+using device_memory = std::unique_ptr<void, device_delete>;
+using pinned_memory = std::unique_ptr<void, pinned_delete>;
 using owned_event = std::unique_ptr<CUevent_st, event_delete>;
 
 /// `what` it is for, as in "allocating 64 bytes for the trace".
-template <class T>
-device_pointer<T> allocate_on_device(std::size_t bytes, const char* what) {
+inline device_memory allocate_on_device(std::size_t bytes, const char* what) {
     void* memory = nullptr;
     if (const cudaError_t code = cudaMalloc(&memory, bytes); code != cudaSuccess) {
         static_cast<void>(cudaGetLastError());
         throw cuda_error(code, "allocating " + std::to_string(bytes) + " bytes for " + what, DYNPAR_HERE);
     }
-    return device_pointer<T>(static_cast<T*>(memory));
+    return device_memory(memory);
 }
 
-/// Elements of a trivial type, which host and device see at the same address.
-template <class T>
-pinned_pointer<T> allocate_pinned(std::size_t count, const char* what) {
+/// Memory that host and device see at the same address.
+inline pinned_memory allocate_pinned(std::size_t bytes, const char* what) {
     void* memory = nullptr;
-    check(cudaHostAlloc(&memory, count * sizeof(T), cudaHostAllocDefault), what);
-    return pinned_pointer<T>(static_cast<T*>(memory));
+    check(cudaHostAlloc(&memory, bytes, cudaHostAllocDefault), what);
+    return pinned_memory(memory);
 }
 
 /// A stream for copies that do not wait for a run.

@@ -78,7 +78,7 @@ public:
         if (is_traced()) clocks_ = std::make_unique<clock_comparison>();
         if (progress_line(options_.progress, "queue").on()) {
             progress_stream_ = make_side_stream();
-            progress_ = allocate_pinned<unsigned long long>(2, "allocating host memory for progress");
+            progress_ = allocate_pinned(2 * sizeof(unsigned long long), "allocating host memory for progress");
         }
     }
 
@@ -88,6 +88,7 @@ public:
     const std::vector<limit_result>& limit_results() const { return limits_.results(); }
     const grid_launcher& launcher() const { return launcher_; }
     bool is_traced() const { return memory_.trace() != nullptr; }
+    bool shows_progress() const { return progress_.get() != nullptr; }
 
     /// Held from begin() to launched(): several threads may enqueue runs.
     std::unique_lock<std::mutex> lock_launches() { return std::unique_lock<std::mutex>(launches_mutex_); }
@@ -141,7 +142,7 @@ public:
         v.deadline_nanoseconds = options_.deadline_milliseconds * 1000000;
         v.replayed = run.captured_;
         v.locked = locks_;
-        v.attended = v.deadline_nanoseconds != 0 || progress_ != nullptr;
+        v.attended = v.deadline_nanoseconds != 0 || shows_progress();
         return v;
     }
 
@@ -219,10 +220,10 @@ private:
 
     cudaError_t wait_until_complete(pending_run& run) {
         if (!run.complete_) return cudaSuccess;
-        if (!progress_ && !is_traced()) return cudaEventSynchronize(run.complete_.get());
+        if (!shows_progress() && !is_traced()) return cudaEventSynchronize(run.complete_.get());
         if (cudaEventQuery(run.complete_.get()) == cudaErrorNotReady) {
             static_cast<void>(cudaGetLastError());  // it is no error of whoever asks next
-            if (progress_) show_progress(run);
+            if (shows_progress()) show_progress(run);
             const cudaError_t code = cudaEventSynchronize(run.complete_.get());
             run.ended_ = host_nanoseconds();
             return code;
@@ -279,7 +280,7 @@ private:
             if (progress_line::clock::now() - begun <= 1s) continue;
             std::this_thread::sleep_for(1ms);
             if (!line.due()) continue;
-            unsigned long long* const counters = progress_.get();
+            const auto counters = static_cast<unsigned long long*>(progress_.get());
             if (cudaMemcpyAsync(counters, &memory_.control()->grids, sizeof(*counters), cudaMemcpyDeviceToHost,
                                 progress_stream_.get()) != cudaSuccess ||
                 cudaMemcpyAsync(counters + 1, &memory_.control()->arena_taken, sizeof(*counters),
@@ -299,8 +300,9 @@ private:
         const std::lock_guard<std::mutex> guard(results_mutex_);
         if (free_results_.empty()) {
             constexpr std::size_t at_a_time = 16;
-            results_.push_back(allocate_pinned<run_result>(at_a_time, "allocating host memory for reports"));
-            for (std::size_t i = 0; i < at_a_time; ++i) free_results_.push_back(results_.back().get() + i);
+            results_.push_back(allocate_pinned(at_a_time * sizeof(run_result), "allocating host memory for reports"));
+            const auto first = static_cast<run_result*>(results_.back().get());
+            for (std::size_t i = 0; i < at_a_time; ++i) free_results_.push_back(first + i);
         }
         run_result* result = free_results_.back();
         free_results_.pop_back();
@@ -345,10 +347,10 @@ private:
     bool used_ = false;
     bool locks_ = false;  // runs take the engine's lock: see engine_lock.cuh
 
-    owned_stream progress_stream_;                 // null if no progress is shown
-    pinned_pointer<unsigned long long> progress_;  // two counters
-    std::mutex results_mutex_;                     // of what follows
-    std::vector<pinned_pointer<run_result>> results_;
+    owned_stream progress_stream_;        // null if no progress is shown
+    pinned_memory progress_;              // two counters
+    std::mutex results_mutex_;            // of what follows
+    std::vector<pinned_memory> results_;  // arrays of run_result
     std::vector<run_result*> free_results_;
     std::vector<owned_event> free_events_;
 };
