@@ -10,6 +10,7 @@
 #include <dynpar/dynpar.hpp>
 
 #include "../command_line.hpp"
+#include "../graph_file.hpp"
 #include "../with_engine.hpp"
 #include "colouring.hpp"
 #include "forest.hpp"
@@ -132,9 +133,21 @@ struct options {
     std::optional<std::int64_t> from;
 };
 
-// Throws `graphs::graph_error`.
+// Throws `samples::graph_error`.
+graph read_graph(const std::string& file) {
+    samples::graph_file_limits limits;
+    limits.most_edges = graphs::most_edges;
+    limits.most_weight = graphs::most_weight;
+    const samples::edge_list list = samples::read_edges(file, limits);
+    std::vector<graphs::edge> edges;
+    edges.reserve(list.edges.size());
+    for (const samples::weighted_edge& e : list.edges) edges.push_back({e.from, e.to, e.weight});
+    return graphs::make_graph(list.vertices, edges);
+}
+
+// Throws `samples::graph_error`.
 graph graph_of(const options& o) {
-    if (o.file) return graphs::read_graph(*o.file);
+    if (o.file) return read_graph(*o.file);
     if (o.input == "rmat") return graphs::draw_rmat(static_cast<unsigned>(o.scale), static_cast<unsigned>(o.seed));
     return graphs::draw_roads(static_cast<unsigned>(o.side), static_cast<unsigned>(o.seed));
 }
@@ -154,7 +167,7 @@ int main(int argc, char** argv) {
     command.add_integer("--scale", o.scale, 4, 22, "rmat: 2^scale vertices, with 16 edges each on average");
     command.add_integer("--side", o.side, 2, 4096, "roads: crossings along a side of the grid");
     command.add_integer("--seed", o.seed, 0, 2147483647, "of which the graph is drawn");
-    command.add_file("--file", o.file, "a graph in the format Matrix Market or DIMACS", "one is drawn");
+    command.add_file("--file", o.file, "a graph in the format Matrix Market, DIMACS or PACE", "one is drawn");
     command.add_integer("--from", o.from, 1, 1 << 30, "the vertex where the search begins", "the one with most edges");
     if (const auto status = command.parse(argc, argv)) return *status;
     graph g;
@@ -162,7 +175,7 @@ int main(int argc, char** argv) {
     try {
         try {
             g = graph_of(o);
-        } catch (const graphs::graph_error& error) {
+        } catch (const samples::graph_error& error) {
             throw samples::input_error(error.what());
         }
         if (o.from && *o.from > g.vertices())

@@ -1,10 +1,7 @@
-// Graphs: of each vertex its neighbours, one after another. Drawn from a seed, or read from a file.
+// Graphs: of each vertex its neighbours, one after another. Of a list of edges, or drawn from a seed.
 #pragma once
 
 #include <cstdint>
-#include <iosfwd>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace graphs {
@@ -41,19 +38,6 @@ graph draw_rmat(unsigned scale, unsigned seed);
 /// Roads: the crossings of a square grid, of which each has an edge to the next one in every direction; one of eight
 /// edges is missing.
 graph draw_roads(unsigned side, unsigned seed);
-
-/// One line: the file, the line and what is wrong with it.
-class graph_error : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
-
-/// A graph in the format Matrix Market (a line that begins with %%MatrixMarket, coordinate; its integers are weights)
-/// or DIMACS (a line `p sp` or `p edge`, then lines `a` or `e`). Edges without a weight have the weight 1. Throws
-/// `graph_error`.
-graph read_graph(const std::string& file);
-/// The same from a stream; `name` stands for the file in errors.
-graph read_graph(std::istream& in, const std::string& name);
 
 /// The first of the vertices with the most edges.
 vertex busiest(const graph& g);

@@ -1,22 +1,13 @@
-// Graphs: read from a file, or made from a seed.
+// Graphs: of a list of edges, or made from a seed.
 #pragma once
 
 #include <cstddef>
-#include <iosfwd>
-#include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 
 namespace vertex_cover {
 
 inline constexpr unsigned most_vertices = 8192;
-
-/// One line: the file, the line and what is wrong with it.
-class graph_error : public std::runtime_error {
-public:
-    using std::runtime_error::runtime_error;
-};
 
 /// Vertices from 0. No edge is there twice, and none joins a vertex to itself.
 struct graph {
@@ -30,12 +21,6 @@ using edge = std::pair<unsigned, unsigned>;
 
 /// What is there twice counts once.
 graph graph_of(unsigned vertices, const std::vector<edge>& edges);
-
-/// As DIMACS writes it (`p edge` or `p col`, then `e 1 2`) or the challenge PACE (`p td`, then `1 2`): vertices from 1,
-/// `c` begins a comment. Throws `graph_error`.
-graph read_graph(const std::string& file);
-/// The same from a stream; `name` stands for the file in errors.
-graph read_graph(std::istream& in, const std::string& name);
 
 /// Each edge is there with so many thousandths of probability.
 graph random_graph(unsigned vertices, unsigned per_mille, unsigned seed);

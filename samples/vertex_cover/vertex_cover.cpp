@@ -9,6 +9,7 @@
 #include <dynpar/dynpar.hpp>
 
 #include "../command_line.hpp"
+#include "../graph_file.hpp"
 #include "../with_engine.hpp"
 #include "graph.hpp"
 #include "search.hpp"
@@ -35,6 +36,19 @@ struct task {
     std::string name;
 };
 
+// Throws `samples::graph_error`.
+graph read_graph(const std::string& file) {
+    samples::graph_file_limits limits;
+    limits.most_vertices = most_vertices;
+    limits.most_edges = most_vertices * (most_vertices - 1);  // each may be there in both directions
+    limits.has_loops = false;
+    const samples::edge_list list = samples::read_edges(file, limits);
+    std::vector<edge> edges;
+    edges.reserve(list.edges.size());
+    for (const samples::weighted_edge& e : list.edges) edges.emplace_back(e.from, e.to);
+    return graph_of(list.vertices, edges);
+}
+
 // Throws `samples::input_error`.
 task task_of(const options& o) {
     task t;
@@ -44,7 +58,7 @@ task task_of(const options& o) {
                 "--file: the graph is in the file; leave out --vertices, --per-mille, --parts and --seed");
         try {
             t.of = read_graph(*o.file);
-        } catch (const graph_error& e) {
+        } catch (const samples::graph_error& e) {
             throw samples::input_error(dynpar::detail::printable(e.what()));
         }
         t.name = dynpar::detail::printable(*o.file);
@@ -115,7 +129,7 @@ int main(int argc, char** argv) {
         "a "
         "sum. The result is compared with the CPU's.");
     options o;
-    command.add_file("--file", o.file, "a graph as DIMACS (p edge, p col) or PACE (p td) write it", "a graph is made");
+    command.add_file("--file", o.file, "a graph in the format DIMACS, PACE or Matrix Market", "a graph is made");
     command.add_choice("--kind", o.kind, {"random", "p-hat", "grid", "tree"}, "the graph to make");
     command.add_integer("--vertices", o.vertices, 1, most_vertices, "of it, or of each part", "60");
     command.add_integer("--per-mille", o.per_mille, 0, 1000, "of the edges that there could be, so many are there",

@@ -2,7 +2,6 @@
 // read.
 #include <algorithm>
 #include <cstdint>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -47,20 +46,6 @@ found search_on_host(const graph& g, const vertex_set& first, unsigned threads) 
     search_on<dynpar::host_engine> search(engine, g, first);
     engine.run(visit{}, search.shape(), search.root());
     return {search.cover(), search.nodes(), search.splits()};
-}
-
-std::string refusal(const std::string& text) {
-    std::istringstream in(text);
-    try {
-        read_graph(in, "graph.txt");
-    } catch (const graph_error& e) {
-        return e.what();
-    }
-    return {};
-}
-graph read(const std::string& text) {
-    std::istringstream in(text);
-    return read_graph(in, "graph.txt");
 }
 
 }  // namespace
@@ -175,31 +160,4 @@ TEST_CASE("graphs that are made have the edges that they should") {
         return degrees.second->size() - degrees.first->size();
     };
     CHECK(spread(p_hat_graph(200, 500, 1)) > 2 * spread(random_graph(200, 500, 1)));
-}
-
-TEST_CASE("graphs are read as DIMACS and PACE write them, and what is wrong in a file is named with its line") {
-    const graph path = graph_of(4, {{0, 1}, {1, 2}, {2, 3}});
-    CHECK(read("c a path\np edge 4 3\ne 1 2\ne 2 3\ne 3 4\n").neighbours == path.neighbours);
-    CHECK(read("p col 4 4\r\ne 1 2\r\n\r\ne 3 2\r\nc\ne 3 4\ne 4 3").neighbours == path.neighbours);
-    CHECK(read("p td 4 3\n1 2\n2 3\nc " + std::string(1000, '-') + "\n3 4\n").neighbours == path.neighbours);
-    CHECK(read("p td 3 0\n").vertices() == 3);
-
-    CHECK(refusal("c nothing\n") ==
-          "graph.txt: has no graph; begin with a line \"p edge VERTICES EDGES\" or \"p td VERTICES EDGES\"");
-    CHECK(refusal("e 1 2\n") == "graph.txt:1: is no line \"p edge\", \"p col\" or \"p td\"; begin with one");
-    CHECK(refusal("p cnf 3 3\n") == "graph.txt:1: is no line \"p edge\", \"p col\" or \"p td\"; begin with one");
-    CHECK(refusal("p td 0 0\n") == "graph.txt:1: vertices: 0 is out of range; give one from 1 to 8192");
-    CHECK(refusal("p td 99999999999 0\n") ==
-          "graph.txt:1: vertices: 99999999999 is out of range; give one from 1 to 8192");
-    CHECK(refusal("p td 3\n") == "graph.txt:1: edges: there is none; give one from 0 to 67100672");
-    CHECK(refusal("p td 3 1 7\n1 2\n") == "graph.txt:1: \"7\" is more than belongs there");
-    CHECK(refusal("p td 3 1\n1 four\n") == "graph.txt:2: vertex: \"four\" is no number; give one from 1 to 3");
-    CHECK(refusal("p td 3 1\n1 -2\n") == "graph.txt:2: vertex: \"-2\" is no number; give one from 1 to 3");
-    CHECK(refusal("p td 3 1\n1 4\n") == "graph.txt:2: vertex: 4 is out of range; give one from 1 to 3");
-    CHECK(refusal("p td 3 1\n1\n") == "graph.txt:2: vertex: there is none; give one from 1 to 3");
-    CHECK(refusal("p edge 3 1\n\n1 2\n") == "graph.txt:3: begins with \"1\"; give edges as \"e 1 2\"");
-    CHECK(refusal("p edge 3 1\ne 2 2\n") == "graph.txt:2: joins vertex 2 to itself; leave that out");
-    CHECK(refusal("p edge 3 1\ne 1 2\ne 1 3\n") == "graph.txt:3: is one edge more than line \"p\" says, 1");
-    CHECK(refusal("p edge 3 2\ne 1 2\n") == "graph.txt: has 1 edges, and its line \"p\" says 2; is it complete?");
-    CHECK(refusal("p edge 3 1\n" + std::string(2000, '1')) == "graph.txt:2: the line is too long; give an edge a line");
 }
