@@ -29,7 +29,8 @@ constexpr std::size_t stack_bytes = std::size_t{4} << 20;
 constexpr std::size_t guard_bytes = 4096;
 constexpr std::size_t stack_scale = 32;  // what a frame takes here, by what it takes on a GPU
 constexpr unsigned nanoseconds_of_pass = 10;
-constexpr unsigned at_a_time = 256;  // threads that a GPU runs while one does a pass here, about
+constexpr unsigned long long first_nanosecond = 1000000;  // no GPU's clock says 0
+constexpr unsigned at_a_time = 256;                       // threads that a GPU runs while one does a pass here, about
 constexpr unsigned long long steps_until_fair = 5000000;
 constexpr unsigned steps_of_slice = 5000;  // after which the host looks what there is to do
 
@@ -925,7 +926,7 @@ void barrier_of_warps(unsigned number, unsigned threads) { the_machine().barrier
 unsigned cycles() { return static_cast<unsigned>(the_machine().clock() * 16); }
 unsigned long long nanoseconds() {
     if (current == nullptr) the_machine().host_looks_at_clock();
-    return the_machine().clock() * nanoseconds_of_pass / at_a_time;
+    return first_nanosecond + the_machine().clock() * nanoseconds_of_pass / at_a_time;
 }
 unsigned long long grid_number() { return current->of_block->grid->number; }
 unsigned multiprocessor() { return current->of_block->multiprocessor; }

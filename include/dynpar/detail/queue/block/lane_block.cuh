@@ -32,7 +32,7 @@ public:
         if (!may_wait(depth())) return fail(operation::wait, status::sync_depth_exceeded);
         note_wait(depth());
         const unsigned launched = launched_ & block_outcome::count_mask;
-        if (own_ == 0 && launched == 0) return status::success;
+        if (own_ == 0 && launched == 0) return run_stopped() ? status::launch_failed : status::success;
         if (ensure_own() == 0) return fail(operation::wait, status::out_of_memory);
         const arena_index target = (launched_ & block_outcome::late) != 0 ? own_ : 0;
         if (launched != 0) count_children(own_, static_cast<int>(launched));

@@ -514,11 +514,11 @@ __device__ __noinline__ inline void call_parts(const team_state& team) {
 /// The first thread of a team whose block waits, and has counted its children: calls teams of its warps, which are all
 /// here, for the newest of the children that are staged, as many as there is room for. The others go to the worker
 /// block's deque.
-__device__ DYNPAR_NOINLINE inline void call_for_staged_children(team_state& team) {
+__device__ DYNPAR_NOINLINE inline void call_for_staged_children(team_state& team, bool stops) {
     const unsigned all = warps_of_worker_block();
     const unsigned end = (team.first_thread + team.threads) / warp_size;
     unsigned staged = load_relaxed_in_block(team.staged);
-    for (unsigned warp = team.first_thread / warp_size; staged != team.staged_before; --staged) {
+    for (unsigned warp = team.first_thread / warp_size; staged != team.staged_before && !stops; --staged) {
         const wide_task& newest = staged_block(team, staged - 1);
         const unsigned part_warps = team_warps_for(newest.size);
         warp = (warp + part_warps - 1) / part_warps * part_warps;

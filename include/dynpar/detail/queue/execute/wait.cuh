@@ -1,6 +1,10 @@
 // Queue engine: wait() of a lane, of a warp and of a team: whether there is stack for it, and until when it
-// lasts. Owns team_state's arrived and first_waiter, and warp_state::deepest_wait; adds the children of a waiting block
-// to its node's counter.
+// lasts. Owns team_state's arrived and end_of_wait, and warp_state::deepest_wait; adds the children of a
+// waiting block to its node's counter.
+//
+// A wait ends in one of two ways, for all threads of the block in the same: its children are complete, or the run is to
+// stop. The second is seen first, also where no children are missing: blocks that launch and wait in turns end when a
+// wait fails, and of a run that is to stop nothing begins any more, so that it ends soon.
 #pragma once
 
 #include "../join/completion.cuh"
@@ -26,7 +30,7 @@ __device__ inline bool may_wait(unsigned depth) {
 // run_team.cuh.
 __device__ bool nested_step(int depth, arena_index awaited);
 __device__ bool is_wanted_in_wait(int depth);
-__device__ void call_for_staged_children(team_state& team);
+__device__ void call_for_staged_children(team_state& team, bool stops);
 
 /// All lanes of a warp whose last step found nothing: looks a few times whether there is something new, or the children
 /// are complete. A step takes much longer than a look; but it also serves others, so not too many.
@@ -40,14 +44,14 @@ __device__ inline void pause_in_wait(unsigned depth, arena_index own) {
     __syncwarp();
 }
 
-/// How far a wait is. `stopped`: the run is to stop, and children are missing.
+/// How far a wait is. `stopped`: the run is to stop, whether children are missing or not.
 enum class wait_state : unsigned { waits, complete, stopped };
 
 /// One thread: of a wait for the children that are counted in `own`. Both are trips to device memory, at the same time.
 __device__ inline wait_state look_at_wait(arena_index own) {
     const bool complete = children_are_complete(own);
     const bool stops = run_stopped();
-    return complete ? wait_state::complete : stops ? wait_state::stopped : wait_state::waits;
+    return stops ? wait_state::stopped : complete ? wait_state::complete : wait_state::waits;
 }
 /// All lanes of a warp: the same, and all of one mind.
 __device__ inline wait_state look_at_wait_as_warp(arena_index own) {
@@ -79,8 +83,8 @@ __device__ inline void note_wait(std::uint32_t depth) {
     if (load_relaxed(deepest_wait) <= depth) fetch_max_relaxed(deepest_wait, depth + 1);
 }
 
-/// For a lane in wait(): returns when its children, all counted in `own`, are complete; false if the run is to stop
-/// before. `grid` and `target`: as above.
+/// For a lane in wait(): returns when its children, all counted in `own`, are complete, or the run is to stop; then
+/// false. `grid` and `target`: as above.
 __device__ __noinline__ inline bool wait_for_children(arena_index own, std::uint32_t depth, arena_index grid,
                                                       arena_index target) {
     wait_state state = wait_state::waits;
@@ -93,8 +97,8 @@ __device__ __noinline__ inline bool wait_for_children(arena_index own, std::uint
     return state == wait_state::complete;
 }
 
-/// The result of a block's wait(). If it is refused, one of the block's threads reports that for all. If the run is to
-/// stop, not all threads need to have seen it.
+/// The result of a block's wait(), the same for all its threads; but if it is refused, one of them reports that for
+/// all.
 enum class wait_outcome : unsigned { done, stopped, refused, refused_and_first };
 
 /// All lanes of a warp whose block waits, including those that have returned (`waits` is false). First it counts what
@@ -108,7 +112,6 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     }
     warp_state& warp = this_warp();
     const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));
-    launched = 0;
     if (lane_rank() == 0 && warp.own == 0 && sum != 0) {
         ensure_shared_node(warp.own, grid, depth);
         if (warp.own == 0) stop_run(no_memory);
@@ -116,7 +119,9 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     __syncwarp();
     const arena_index own = warp.own;
     __syncwarp();  // all have read it before one returns to its kernel and launches
-    if (own == 0) return wait_outcome::done;
+    if (own == 0)  // no children; or no memory for their node, and then they stay counted where they are
+        return __shfl_sync(all_lanes, run_stopped(), 0) ? wait_outcome::stopped : wait_outcome::done;
+    launched = 0;
     if ((warp.own_counts & counted::has_waited) == 0) {
         point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
         point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
@@ -169,25 +174,31 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
     launched = 0;
     if (lane_rank() == 0 && sum != 0) fetch_add_relaxed(team.launched, sum);
     if (any_of_team(!may_wait(depth))) {
-        if (is_first) team.first_waiter = ~0u;
+        if (is_first) team.end_of_wait = ~0u;
         __syncwarp();
         sync_team();
-        if (waits) fetch_min_relaxed(team.first_waiter, threadIdx.x);
+        if (waits) fetch_min_relaxed(team.end_of_wait, threadIdx.x);
         __syncwarp();
         sync_team();
-        return load_relaxed_in_block(team.first_waiter) == threadIdx.x ? wait_outcome::refused_and_first
-                                                                       : wait_outcome::refused;
+        return load_relaxed_in_block(team.end_of_wait) == threadIdx.x ? wait_outcome::refused_and_first
+                                                                      : wait_outcome::refused;
     }
-    if (is_first && team.own == 0 && team.launched != 0) {
-        ensure_shared_node(team.own, grid, depth);
-        if (team.own == 0) stop_run(no_memory);
+    bool stops = false;
+    if (is_first) {
+        stops = run_stopped();
+        if (team.own == 0 && team.launched != 0) {
+            ensure_shared_node(team.own, grid, depth);
+            if (team.own == 0) stop_run(no_memory);
+        }
+        if (team.own == 0) team.end_of_wait = run_stopped();
     }
     __syncwarp();
     sync_team();
     const arena_index own = team.own;
-    if (own == 0) {
-        sync_team();  // all have read it before one returns to its kernel and launches
-        return wait_outcome::done;
+    if (own == 0) {  // as on a warp
+        const bool stopped = load_relaxed_in_block(team.end_of_wait) != 0;
+        sync_team();  // all have read them before one returns to its kernel and launches
+        return stopped ? wait_outcome::stopped : wait_outcome::done;
     }
     if ((team.own_counts & counted::has_waited) == 0) {
         point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
@@ -203,7 +214,7 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
         if (team.launched != 0) count_children(own, static_cast<int>(team.launched));
         team.launched = 0;
         if (team.batch != 0) flush_team_batch(team);
-        if (load_relaxed_in_block(team.staged) != 0) call_for_staged_children(team);
+        if (load_relaxed_in_block(team.staged) != 0) call_for_staged_children(team, stops);
         others_arrived = team.arrived;
         store_relaxed_in_block(team.arrived, 0u);
     }
@@ -217,20 +228,19 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
     bool has_tasks = !has_no_tasks();
     wait_state state = wait_state::waits;
     while (true) {
-        if (state == wait_state::waits) state = look_at_wait_as_warp(own);
-        const bool complete = state != wait_state::waits;
-        if (complete) {
+        // Also when the children were complete before: this warp may have gone on with others' work meanwhile.
+        if (state != wait_state::stopped) state = look_at_wait_as_warp(own);
+        const bool ends = state != wait_state::waits;
+        if (ends) {
             bool all_arrived = false;
             if (lane_rank() == 0) {
-                bool stopped = state == wait_state::stopped;
-                unsigned looks = 0;
                 fetch_or_relaxed(team.arrived, 1u << warp_rank());
                 while (true) {
                     all_arrived = load_relaxed_in_block(team.arrived) == team.warps;
                     if (all_arrived) break;
-                    // When the run is to stop, nothing new begins: there may always be more.
-                    if (++looks % 16 == 0) stopped = stopped || run_stopped();
-                    if (!stopped && (has_tasks || is_wanted_in_wait(static_cast<int>(depth)))) {
+                    // When the run is to stop, nothing new begins: there may always be more, and tasks that nobody can
+                    // run any more.
+                    if (state != wait_state::stopped && (has_tasks || is_wanted_in_wait(static_cast<int>(depth)))) {
                         all_arrived = !take_back(team.arrived, team.warps);
                         break;
                     }
@@ -239,13 +249,13 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
             }
             if (__shfl_sync(all_lanes, all_arrived, 0)) break;
         }
-        const bool did = nested_step(static_cast<int>(depth), complete ? 0 : own);
+        const bool did = nested_step(static_cast<int>(depth), ends ? 0 : own);
         has_tasks = did && !has_no_tasks();
-        if (!did && !complete) pause_in_wait(depth, own);
+        if (!did && !ends) pause_in_wait(depth, own);
     }
-    const bool stopped = state == wait_state::stopped;
     if (is_first) {
-        if (stopped) {
+        team.end_of_wait = state == wait_state::stopped;
+        if (state == wait_state::stopped) {
             count_at_stop(&stopped_workers::waits);
         } else {
             team.own_counts = counted::has_waited;  // as on a warp; before any thread goes on, and launches
@@ -254,6 +264,7 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
     fence();
     __syncwarp();
     sync_team();
+    const bool stopped = load_relaxed_in_block(team.end_of_wait) != 0;
     if (is_first) store_relaxed_in_block(team.arrived, others_arrived);
     __syncwarp();
     return stopped ? wait_outcome::stopped : wait_outcome::done;

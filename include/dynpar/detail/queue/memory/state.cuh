@@ -317,9 +317,9 @@ struct team_state {
     unsigned launched;
     unsigned char* shared_memory;
     team_course course;
-    unsigned leaves;        // it is not to run the next block
-    unsigned first_waiter;  // of the threads whose wait() is refused
-    unsigned arrived;       // a bit for each warp that is ready to end a wait
+    unsigned leaves;       // it is not to run the next block
+    unsigned end_of_wait;  // of one that is refused: its first thread; of another: 1 if the run is to stop
+    unsigned arrived;      // a bit for each warp that is ready to end a wait
     // Which warps they are. Never changes during a run.
     unsigned warps;  // a bit for each
     unsigned first_thread;
