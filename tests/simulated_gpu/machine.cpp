@@ -8,6 +8,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -930,6 +932,29 @@ unsigned long long nanoseconds() {
 }
 unsigned long long grid_number() { return current->of_block->grid->number; }
 unsigned multiprocessor() { return current->of_block->multiprocessor; }
+void check_invariant(bool holds, const char* what, source_line where) {
+    if (holds) return;
+    the_machine().fail(
+        (std::string(where.file) + ":" + std::to_string(where.line) + ": does not hold: " + what).c_str());
+}
+
+namespace {
+/// Pieces that the engines have, and have no more. All host threads take turns.
+std::unordered_set<const void*>& given_back() {
+    static std::unordered_set<const void*> pieces;
+    return pieces;
+}
+}  // namespace
+
+void note_taken(const void* piece) { given_back().erase(piece); }
+void note_given_back(const void* piece) {
+    if (!given_back().insert(piece).second) the_machine().fail("a piece of the engine's memory is given back twice");
+}
+void note_used(const void* piece) {
+    if (given_back().count(piece) != 0)
+        the_machine().fail("a piece of the engine's memory is used after it was given back");
+}
+
 void trap() { the_machine().break_down(cudaErrorLaunchFailure); }
 bool is_local(const void* place) { return the_machine().is_on_stack(place); }
 bool is_shared(const void* place) {

@@ -114,18 +114,33 @@ bool is_shared(const void* place);
 /// Where in a thread's stack that is, as a GPU would count: frames of a CPU are several times as large.
 std::size_t place_in_stack(const void* place);
 
+/// A call in the source.
+struct source_line {
+    const char* file;
+    int line;
+};
+
+// What the engine says must hold, and what it does with the pieces of its memory: at the first that is wrong the
+// process ends, and says what it was and where all threads are. Not where warps are
+// threads of the CPU, or a model checker is the machine.
+#if defined(SIMULATED_GPU_REAL_THREADS) || defined(DYNPAR_MODEL_CHECKED)
+inline void check_invariant(bool, const char*, source_line) {}
+inline void note_taken(const void*) {}
+inline void note_given_back(const void*) {}
+inline void note_used(const void*) {}
+#else
+void check_invariant(bool holds, const char* what, source_line where);
+void note_taken(const void* piece);
+void note_given_back(const void* piece);
+void note_used(const void* piece);
+#endif
+
 inline unsigned char* dynamic_shared_memory() { return current->shared_memory; }
 
 /// The host, where it waits for memory that a grid writes: lets the device go on for a while.
 void let_device_run();
 
 // ---- What lanes do together
-
-/// A call in the source.
-struct source_line {
-    const char* file;
-    int line;
-};
 
 enum class collective : int { sync, shuffle, ballot, reduce };
 

@@ -219,6 +219,13 @@ __device__ __noinline__ inline bool pass_over() {
     return true;
 }
 
+/// Calls a warp, which can take one call and does so soon: it has offered, or waits for the team that it calls from.
+__device__ inline void call_warp(unsigned warp, unsigned team) {
+    DYNPAR_QUEUE_INVARIANT(load_relaxed_in_block(warp_number(warp).called) == 0);
+    DYNPAR_QUEUE_INVARIANT((load_relaxed_in_block(this_block().gang.ready) >> warp & 1) == 0);
+    store_relaxed_in_block(warp_number(warp).called, team + 1);
+}
+
 /// Under the lock: calls the team of so many warps that begins with that one, whose offers were taken, for a block.
 __device__ inline void call_team(unsigned first, unsigned team_warps, const wide_task& block) {
     gang_state& gang = this_block().gang;
@@ -226,8 +233,7 @@ __device__ inline void call_team(unsigned first, unsigned team_warps, const wide
     if (team_warps >= gang.passed_over_warps) gang.passed_over = gang.passed_over_warps = 0;
     copy_task(team_of_number(team).next, block);
     fence_in_block();
-    for (unsigned warp = first; warp < first + team_warps; ++warp)
-        store_relaxed_in_block(warp_number(warp).called, team + 1);
+    for (unsigned warp = first; warp < first + team_warps; ++warp) call_warp(warp, team);
 }
 
 /// Under the lock: calls all complete teams of the size for blocks of the chunk, if there is nothing else: they are
@@ -505,8 +511,7 @@ __device__ __noinline__ inline void call_parts(const team_state& team) {
             const unsigned part = team_number(part_warps, warp, all);
             copy_task(team_of_number(part).next, gang.candidate);
             store_relaxed_in_block(gang.has_candidate, 0u);
-            for (const unsigned part_end = warp + part_warps; warp < part_end; ++warp)
-                store_relaxed_in_block(warp_number(warp).called, part + 1);
+            for (const unsigned part_end = warp + part_warps; warp < part_end; ++warp) call_warp(warp, part);
         }
     });
 }
@@ -525,8 +530,7 @@ __device__ DYNPAR_NOINLINE inline void call_for_staged_children(team_state& team
         if (warp + part_warps > end || newest.first + 1 != newest.last) break;
         const unsigned part = team_number(part_warps, warp, all);
         copy_task(team_of_number(part).next, newest);
-        for (const unsigned part_end = warp + part_warps; warp < part_end; ++warp)
-            store_relaxed_in_block(warp_number(warp).called, part + 1);
+        for (const unsigned part_end = warp + part_warps; warp < part_end; ++warp) call_warp(warp, part);
     }
     store_relaxed_in_block(team.staged, staged);
     if (staged != 0) push_staged(team, staged);
@@ -698,6 +702,7 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
     if (lane_rank() == 0) --warp.level;
     __syncwarp();
     if (nested) {
+        DYNPAR_QUEUE_INVARIANT(load_relaxed_in_block(team.staged) == 0 && team.batch == 0);  // no other would come back
         frame.end();
         return;
     }

@@ -142,6 +142,7 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
         if (stopped) {
             count_at_stop(&stopped_workers::waits);
         } else {
+            DYNPAR_QUEUE_INVARIANT(children_are_complete(own) && warp.own == own);
             warp.own_counts = counted::has_waited;  // nobody else knows the node now, as when it was made
         }
     }
@@ -258,6 +259,7 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
         if (state == wait_state::stopped) {
             count_at_stop(&stopped_workers::waits);
         } else {
+            DYNPAR_QUEUE_INVARIANT(children_are_complete(own) && team.own == own);
             team.own_counts = counted::has_waited;  // as on a warp; before any thread goes on, and launches
         }
     }

@@ -104,13 +104,13 @@ struct count_change {
     int change;
 };
 /// What a lane's return changes. A node that no other warp can know yet is changed here, at once.
-
 __device__ inline count_change settle_lane(arena_index grid, std::uint32_t task_info, block_outcome outcome) {
     const int launched = static_cast<int>(outcome.launched & block_outcome::count_mask);
     arena_index own = outcome.own;
     if (own == 0 && is_sole_owner(task_info)) own = grid;
     if (own == 0) return {launched == 1 ? 0u : grid, launched - 1};
     if ((outcome.launched & block_outcome::accounted) != 0) return {own, launched - 1};
+    DYNPAR_QUEUE_INVARIANT(load_relaxed(counter_of(own)) == 1);  // the block alone
     if (launched != 0) {  // no other warp knows the node before its children run, so no atomic
         store_relaxed(at<grid_node>(own)->counter, launched);
         return {0, 0};

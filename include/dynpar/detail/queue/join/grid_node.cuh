@@ -202,6 +202,7 @@ struct node_view {
 /// Reads a node as another multiprocessor may have left it, all at once: loads that wait for each other cost more than
 /// anything else here.
 __device__ inline node_view load_node(arena_index grid) {
+    note_used(grid);
     const uint4 head = load_fresh(at<uint4>(grid));
     const uint4 tail = load_fresh(at<uint4>(grid) + 2);
     const auto entry = reinterpret_cast<lane_entry>(static_cast<unsigned long long>(head.w) << 32 | head.z);

@@ -38,7 +38,10 @@ namespace queue {
 //   donation, an open grid, a task for a worker block, a task in a stream.
 
 /// The counter comes first in a node. This header needs to know nothing else of it.
-__device__ inline int& counter_of(arena_index grid) { return *at<int>(grid); }
+__device__ inline int& counter_of(arena_index grid) {
+    note_used(grid);
+    return *at<int>(grid);
+}
 
 /// One thread: counts children that others can find before the block that has launched them returns; before they can.
 __device__ inline void count_children(arena_index grid, int children) { fetch_add_relaxed(counter_of(grid), children); }

@@ -3,6 +3,7 @@
 // free_pieces and spent; no other header changes them, except at the beginning and the end of a run.
 #pragma once
 
+#include "invariant.cuh"
 #include "state.cuh"
 
 #if defined(__CUDACC__)
@@ -118,8 +119,7 @@ __device__ __noinline__ arena_index break_up_batch() {
     return first;
 }
 
-/// At least 64 << size_class bytes; 0 if there is no memory left.
-__device__ __noinline__ inline arena_index allocate(unsigned size_class) {
+__device__ inline arena_index find_memory(unsigned size_class) {
     if (size_class >= size_classes) return 0;
     run_control& control = *engine().control;
     if (const arena_index piece = pop_free(control.free_lists[size_class][worker_rank() % tuning::free_lists]);
@@ -133,8 +133,15 @@ __device__ __noinline__ inline arena_index allocate(unsigned size_class) {
     if (size_class == node_cache::size_class) return break_up_batch<node_cache>();
     return size_class == piece_cache::size_class ? break_up_batch<piece_cache>() : 0;
 }
+/// At least 64 << size_class bytes; 0 if there is no memory left.
+__device__ __noinline__ inline arena_index allocate(unsigned size_class) {
+    const arena_index piece = find_memory(size_class);
+    note_taken(piece);
+    return piece;
+}
 
 __device__ __noinline__ inline void release(arena_index piece, unsigned size_class) {
+    note_given_back(piece);
     push_free(engine().control->free_lists[size_class][worker_rank() % tuning::free_lists], piece);
 }
 
@@ -149,7 +156,11 @@ template <class Cache>
 __device__ inline arena_index take_cached() {
     const int left = fetch_sub_relaxed(Cache::count(), 1);
     between_accesses();
-    if (left > 0) return Cache::places()[left - 1];
+    if (left > 0) {
+        const arena_index piece = Cache::places()[left - 1];
+        note_taken(piece);
+        return piece;
+    }
     fetch_add_relaxed(Cache::count(), 1);
     return 0;
 }
@@ -159,6 +170,7 @@ __device__ inline void give_back(arena_index piece) {
     const int place = fetch_add_relaxed(Cache::count(), 1);
     between_accesses();
     if (place < static_cast<int>(Cache::capacity)) {
+        note_given_back(piece);
         Cache::places()[place] = piece;
     } else {
         fetch_sub_relaxed(Cache::count(), 1);
@@ -220,13 +232,17 @@ __device__ inline void begin_with_memory() {
 __device__ inline arena_index take_first_node() {
     if (engine().arena_fresh == engine().arena_begin) return take_node();
     --this_warp().free_nodes;
-    return engine().arena_begin + worker_rank() * units_at_first + tuning::nodes_at_first - 1;
+    const arena_index node = engine().arena_begin + worker_rank() * units_at_first + tuning::nodes_at_first - 1;
+    note_taken(node);
+    return node;
 }
 __device__ inline arena_index take_first_piece() {
     if (engine().arena_fresh == engine().arena_begin) return take_piece();
     --this_warp().free_pieces;
-    return engine().arena_begin + worker_rank() * units_at_first + tuning::nodes_at_first +
-           ((tuning::pieces_at_first - 1) << piece_class);
+    const arena_index piece = engine().arena_begin + worker_rank() * units_at_first + tuning::nodes_at_first +
+                              ((tuning::pieces_at_first - 1) << piece_class);
+    note_taken(piece);
+    return piece;
 }
 
 /// All lanes together: exchanges a batch with the depot, if the cache has fewer than a round may take or is nearly
