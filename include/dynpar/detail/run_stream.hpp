@@ -25,5 +25,18 @@ inline owned_stream make_run_stream() {
     return owned_stream(stream);
 }
 
+/// Before a run: it begins after what the calling thread's default stream was given before. A blocking stream sees to
+/// that where all threads have one; where each has its own (`nvcc --default-stream per-thread`) this does.
+inline void follow_default_stream([[maybe_unused]] cudaStream_t run_stream) {
+#if defined(CUDA_API_PER_THREAD_DEFAULT_STREAM)
+    cudaEvent_t event = nullptr;
+    check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "ordering a run after the default stream");
+    cudaError_t code = cudaEventRecord(event, cudaStreamPerThread);
+    if (code == cudaSuccess) code = cudaStreamWaitEvent(run_stream, event, 0);
+    static_cast<void>(cudaEventDestroy(event));  // it stays until the streams need it no more
+    check(code, "ordering a run after the default stream");
+#endif
+}
+
 }  // namespace detail
 }  // namespace dynpar

@@ -54,8 +54,9 @@ template <class Engine>
 class basic_engine {
 public:
     /// Runs a grid and everything launched from it; returns when all of it is complete. On a GPU it begins after what
-    /// CUDA's default stream was given before. Throws `launch_error` if a call in a kernel failed, above all if a
-    /// launch was lost, and what `try_run` throws. The engine is usable afterwards unless the CUDA context is lost.
+    /// the calling thread's default stream was given before. Throws `launch_error` if a call in a kernel failed, above
+    /// all if a launch was lost, and what `try_run` throws. The engine is usable afterwards unless the CUDA context is
+    /// lost.
     template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
     report run(Kernel kernel, const shape& s, Args... args) {
         report result = static_cast<Engine*>(this)->try_run(kernel, s, args...);

@@ -17,6 +17,7 @@
 #include "../detail/cuda_memory.hpp"
 #include "../detail/launch_check.hpp"
 #include "../detail/run_range.hpp"
+#include "../detail/run_stream.hpp"
 #include "../detail/value_calls.hpp"
 #include "../engine_options.hpp"
 #include "../launch.cuh"
@@ -793,6 +794,7 @@ private:
                                                           static_cast<int>(shared_bytes));
             if (code != cudaSuccess) return host_->refused(kernel_text, s, status::invalid_configuration, code);
         }
+        detail::follow_default_stream(host_->stream());
         const detail::cdp_grid<Traced> root = host_->begin(kernel_text, s);
         void* parameters[] = {const_cast<void*>(static_cast<const void*>(std::addressof(root))),
                               const_cast<void*>(static_cast<const void*>(std::addressof(kernel))),

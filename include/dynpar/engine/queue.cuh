@@ -25,6 +25,7 @@
 #include "../detail/queue/host/host_side.hpp"
 #include "../detail/queue/persistent_grid.cuh"
 #include "../detail/run_range.hpp"
+#include "../detail/run_stream.hpp"
 #include "../engine_options.hpp"
 #include "../report.hpp"
 #include "basic_engine.hpp"
@@ -71,6 +72,7 @@ public:
     template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
     report try_run(Kernel kernel, const shape& s, Args... args) {
         const detail::run_range range(name, kernel_name<Kernel>());
+        detail::follow_default_stream(host_->stream());
         return enqueue(host_->stream(), kernel, s, args...).wait();
     }
 
