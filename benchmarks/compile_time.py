@@ -45,6 +45,9 @@ def including(header):
 
 TWO = ("hello", "world")
 QUEUE = hello("queue_engine")
+QUEUE_ALONE = hello("queue_engine", include="dynpar/engine/queue.cuh").replace(
+    "#include", "#include <dynpar/print.hpp>\n#include", 1)
+FAST_PTXAS = NVCC + ["-Xptxas", "-Ofc=mid"]
 WAYS = [
     ("no dynpar: an empty main, nvcc", NVCC, "int main() {}\n"),
     ("no dynpar: #include <cuda_runtime.h>", NVCC, including("cuda_runtime.h")),
@@ -60,8 +63,9 @@ WAYS = [
     ("host engine, g++ -O2", CXX, hello("host_engine")),
     ("host engine, nvcc", NVCC, hello("host_engine")),
     ("queue engine", NVCC, QUEUE),
-    ("queue engine, engine/queue.cuh in place of dynpar.hpp", NVCC,
-     hello("queue_engine", include="dynpar/engine/queue.cuh").replace("#include", "#include <dynpar/print.hpp>\n#include", 1)),
+    ("queue engine, engine/queue.cuh in place of dynpar.hpp", NVCC, QUEUE_ALONE),
+    ("queue engine, -Xptxas -Ofc=mid", FAST_PTXAS, QUEUE),
+    ("queue engine, engine/queue.cuh in place of dynpar.hpp, -Xptxas -Ofc=mid", FAST_PTXAS, QUEUE_ALONE),
     ("queue engine, -Ofc=mid", NVCC + ["-Ofc=mid"], QUEUE),
     ("queue engine, -Ofc=max", NVCC + ["-Ofc=max"], QUEUE),
     ("queue engine, DYNPAR_NO_TRACE=1", NVCC + ["-DDYNPAR_NO_TRACE=1"], QUEUE),
@@ -75,6 +79,7 @@ WAYS = [
                                                          "-gencode=arch=compute_90,code=sm_90", "-t2"] + NVCC[3:], QUEUE),
     ("queue engine, -split-compile=2", NVCC + ["-split-compile=2"], QUEUE),
     ("queue engine, two kernels that the host runs", NVCC, hello("queue_engine", TWO)),
+    ("queue engine, two kernels that the host runs, -Xptxas -Ofc=mid", FAST_PTXAS, hello("queue_engine", TWO)),
     ("queue engine, two kernels that the host runs, -rdc=true", NVCC + ["-rdc=true"], hello("queue_engine", TWO)),
     ("cdp engine, -rdc=true", NVCC + ["-rdc=true"], hello("cdp_engine")),
     ("cdp engine, -rdc=true, DYNPAR_NO_TRACE=1", NVCC + ["-rdc=true", "-DDYNPAR_NO_TRACE=1"], hello("cdp_engine")),

@@ -216,4 +216,48 @@ TEST_CASE("a grid is not complete before the blocks for teams that warps have la
         CHECK(counts.to_vector()[1] == 3 * 31);
     }
 }
+/// Counts of a run, by its kernels.
+struct run_counts {
+    u64 launched, refused, begun;
+};
+/// A tree of blocks for teams, until a launch is refused. Its first block takes all memory.
+struct tree_without_memory {
+    static constexpr const char* name = "tree_without_memory";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, run_counts* counts, unsigned children, unsigned levels,
+                                    bool is_first) const {
+        if (block.thread_rank() != 0) return;
+        dynpar::atomic_add(&counts->begun, u64{1});
+        for (std::size_t bytes = std::size_t{1} << 22; is_first && bytes >= 2048; bytes /= 2)
+            while (block.template scratch<char>(bytes) != nullptr) {
+            }
+        for (unsigned i = 0; i < children && levels != 0; ++i) {
+            const bool launched = block.launch(*this, dynpar::shape(1, block.num_threads()), counts, children,
+                                               levels - 1, false) == dynpar::status::success;
+            dynpar::atomic_add(launched ? &counts->launched : &counts->refused, u64{1});
+            if (!launched) break;
+        }
+    }
+};
+
+TEST_CASE("a run without memory says of each grid that did not run that it is lost, also where a deque had no room") {
+    for (const unsigned worker_blocks : {1u, 3u}) {
+        for (const unsigned children : {10u, 40u, 60u}) {
+            CAPTURE(worker_blocks);
+            CAPTURE(children);
+            dynpar::queue_options options;
+            options.block_threads = 128;
+            options.worker_blocks = worker_blocks;
+            options.memory_bytes = 300000;
+            dynpar::queue_engine engine(options);
+            auto counts = filled(engine, 1, run_counts{});
+            const dynpar::report report =
+                engine.try_run(tree_without_memory{}, dynpar::shape(1, 64), counts.data(), children, 3u, true);
+            const run_counts found = counts.to_vector()[0];
+            CHECK(report.grids == found.begun);
+            CHECK(found.launched + found.refused + 1 == found.begun + report.lost_launches);
+        }
+    }
+}
+
 }  // namespace

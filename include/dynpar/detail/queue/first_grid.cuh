@@ -113,7 +113,7 @@ __device__ inline void offer_rest_of_first_grid(arena_index descriptor, std::uin
     open_grids_view open_grids;
     if (blocks <= open_grid_word::most_blocks && publish(descriptor, width, blocks, open_grids)) return;
     rest.first = first;
-    if (!push_here(rest)) stop_run(no_memory);
+    if (!push_here(rest)) drop_task();
 }
 
 /// One lane of a warp without work, as long as there may be one: takes a chunk of the first grid for which no worker
@@ -134,7 +134,7 @@ __device__ __noinline__ inline bool take_first_chunk_now() {
     const std::uint32_t each = load_relaxed_in_block(gang.first_chunk_blocks);
     task.first = number * each;
     task.last = min(task.last, task.first + each);
-    if (!push_here(task)) stop_run(no_memory);
+    if (!push_here(task)) drop_task();
     return true;
 }
 

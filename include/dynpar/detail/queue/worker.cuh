@@ -86,7 +86,7 @@ __device__ inline bool claim_blocks_deeper_than(int depth) {
             task.first = task.last - static_cast<std::uint32_t>(found.left());
             task.last = task.first + min(wanted, static_cast<std::uint32_t>(found.left()));
         }
-        if (taken && !push_here(task)) stop_run(no_memory);
+        if (taken && !push_here(task)) drop_task();
     }
     return __shfl_sync(all_lanes, taken, 0);
 }

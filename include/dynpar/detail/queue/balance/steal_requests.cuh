@@ -104,7 +104,7 @@ template <class Task>
 __device__ __noinline__ void accept_spilling(const Task& donated) {
     Task task;
     copy_fresh_task(task, donated);
-    if (!push_spilled(task)) stop_run(no_memory);
+    if (!push_spilled(task)) drop_task();
 }
 /// All lanes together: pushes the tasks of a donation on the deque, or spills them if it has no room.
 template <class Task>
@@ -150,7 +150,7 @@ __device__ __noinline__ inline void accept_block_donation_spilling(const transfe
     for (std::uint32_t i = 0; i < count; ++i) {
         wide_task task;
         copy_fresh_task(task, reinterpret_cast<const wide_task*>(donation.tasks)[i]);
-        if (!push_block_task(task)) stop_run(no_memory);
+        if (!push_block_task(task)) drop_task();
     }
 }
 

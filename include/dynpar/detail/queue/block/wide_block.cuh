@@ -58,6 +58,8 @@ public:
         }
         if (outcome == wait_outcome::refused_and_first) return fail(operation::wait, status::sync_depth_exceeded);
         if (outcome == wait_outcome::refused) return status::sync_depth_exceeded;
+        if (outcome == wait_outcome::no_memory_and_first) return fail(operation::wait, status::out_of_memory);
+        if (outcome == wait_outcome::no_memory) return status::out_of_memory;
         note_wait(depth());
         return outcome == wait_outcome::stopped ? status::launch_failed : status::success;
 #else

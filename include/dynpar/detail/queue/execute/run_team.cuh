@@ -84,7 +84,7 @@ __device__ inline bool take_of_chunk_for_candidate(int deeper_than, std::uint32_
     const bool on_block = (task.info & info::width_mask) == info::on_block;
     // Perhaps the chunk was replaced meanwhile.
     if (on_block && static_cast<int>(task.info & info::depth_mask) > deeper_than) return true;
-    if (!(on_block ? push_block_task(task) : push_here(task))) stop_run(no_memory);
+    if (!(on_block ? push_block_task(task) : push_here(task))) drop_task();
     return false;
 }
 
@@ -121,7 +121,7 @@ __device__ __noinline__ inline void choose_candidate(int deeper_than) {
         if (!take_candidate(deeper_than)) {
             copy_task(gang.candidate, old);
         } else if (!push_block_task(old)) {
-            stop_run(no_memory);
+            drop_task();
         }
     });
 }
@@ -212,7 +212,7 @@ __device__ __noinline__ inline bool pass_over() {
         gang.passed_over >= tuning::most_passed_over || !take_block_task(-1, most * warp_size, task))
         return false;
     const bool fits = team_warps_for(task.size) <= most;  // it may need more for its shared memory
-    if (!push_block_task(fits ? gang.candidate : task)) stop_run(no_memory);
+    if (!push_block_task(fits ? gang.candidate : task)) drop_task();
     if (!fits) return false;
     note_passed_over(load_relaxed_in_block(gang.warps));
     put_candidate(task);
@@ -264,7 +264,7 @@ __device__ inline void call_teams_for_chunk() {
         task.last = end;
     }
     // Some have withdrawn, or the chunk was replaced.
-    if (task.first != task.last && !push_block_task(task)) stop_run(no_memory);
+    if (task.first != task.last && !push_block_task(task)) drop_task();
 }
 
 /// One lane: calls teams that have offered for the candidate, and for what there is after it.
@@ -487,7 +487,7 @@ __device__ __noinline__ inline bool take_next_block(team_state& team) {
                 if (taken) {
                     note_passed_over(wanted);
                 } else if (!push_block_task(team.next)) {
-                    stop_run(no_memory);
+                    drop_task();
                 }
             }
         });

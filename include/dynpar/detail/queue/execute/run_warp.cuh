@@ -257,7 +257,7 @@ __device__ __noinline__ inline void push_claimed(const claimed_blocks& claimed) 
     task.first = claimed.first;
     task.last = claimed.first + claimed.count;
     if (lane_rank() == 0) {
-        if (!push_here(task)) stop_run(no_memory);
+        if (!push_here(task)) drop_task();
         if (claimed.counted) take_out_of_chunk(claimed.count);
     }
     __syncwarp();

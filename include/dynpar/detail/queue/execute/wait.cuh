@@ -97,30 +97,29 @@ __device__ __noinline__ inline bool wait_for_children(arena_index own, std::uint
     return state == wait_state::complete;
 }
 
-/// The result of a block's wait(), the same for all its threads; but if it is refused, one of them reports that for
-/// all.
-enum class wait_outcome : unsigned { done, stopped, refused, refused_and_first };
+/// The result of a block's wait(), the same for all its threads; but if it fails by itself, for want of stack
+/// (`refused`) or of memory, one of them reports that for all.
+enum class wait_outcome : unsigned { done, stopped, refused, refused_and_first, no_memory, no_memory_and_first };
 
 /// All lanes of a warp whose block waits, including those that have returned (`waits` is false). First it counts what
 /// all of them have launched.
 __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::uint32_t depth, unsigned& launched,
                                                          bool waits) {
     __syncwarp();
-    if (__any_sync(all_lanes, !may_wait(depth))) {
-        const unsigned first = static_cast<unsigned>(__ffs(static_cast<int>(__ballot_sync(all_lanes, waits)))) - 1;
+    const unsigned first = static_cast<unsigned>(__ffs(static_cast<int>(__ballot_sync(all_lanes, waits)))) - 1;
+    if (__any_sync(all_lanes, !may_wait(depth)))
         return lane_rank() == first ? wait_outcome::refused_and_first : wait_outcome::refused;
-    }
     warp_state& warp = this_warp();
     const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));
-    if (lane_rank() == 0 && warp.own == 0 && sum != 0) {
-        ensure_shared_node(warp.own, grid, depth);
-        if (warp.own == 0) stop_run(no_memory);
-    }
+    if (lane_rank() == 0 && warp.own == 0 && sum != 0) ensure_shared_node(warp.own, grid, depth);
     __syncwarp();
     const arena_index own = warp.own;
-    __syncwarp();  // all have read it before one returns to its kernel and launches
-    if (own == 0)  // no children; or no memory for their node, and then they stay counted where they are
-        return __shfl_sync(all_lanes, run_stopped(), 0) ? wait_outcome::stopped : wait_outcome::done;
+    __syncwarp();    // all have read it before one returns to its kernel and launches
+    if (own == 0) {  // no children; or no memory for their node, and then they stay counted where they are
+        if (__shfl_sync(all_lanes, run_stopped(), 0)) return wait_outcome::stopped;
+        if (sum == 0) return wait_outcome::done;
+        return lane_rank() == first ? wait_outcome::no_memory_and_first : wait_outcome::no_memory;
+    }
     launched = 0;
     if ((warp.own_counts & counted::has_waited) == 0) {
         point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
@@ -163,6 +162,19 @@ __device__ inline bool take_back(unsigned& bits, unsigned team_warps) {
     return false;
 }
 
+/// All threads of a team whose block's wait fails: whether this one is the first of those that wait.
+__device__ __noinline__ inline bool is_first_to_wait(team_state& team, bool waits) {
+    __syncwarp();
+    sync_team();  // all have read what was there
+    if (threadIdx.x == team.first_thread) team.end_of_wait = ~0u;
+    __syncwarp();
+    sync_team();
+    if (waits) fetch_min_relaxed(team.end_of_wait, threadIdx.x);
+    __syncwarp();
+    sync_team();
+    return load_relaxed_in_block(team.end_of_wait) == threadIdx.x;
+}
+
 /// All threads of a team whose block waits. As wait_on_warp.
 __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::uint32_t depth, unsigned& launched,
                                                          bool waits) {
@@ -174,23 +186,13 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     launched = 0;
     if (lane_rank() == 0 && sum != 0) fetch_add_relaxed(team.launched, sum);
-    if (any_of_team(!may_wait(depth))) {
-        if (is_first) team.end_of_wait = ~0u;
-        __syncwarp();
-        sync_team();
-        if (waits) fetch_min_relaxed(team.end_of_wait, threadIdx.x);
-        __syncwarp();
-        sync_team();
-        return load_relaxed_in_block(team.end_of_wait) == threadIdx.x ? wait_outcome::refused_and_first
-                                                                      : wait_outcome::refused;
-    }
+    if (any_of_team(!may_wait(depth)))
+        return is_first_to_wait(team, waits) ? wait_outcome::refused_and_first : wait_outcome::refused;
     bool stops = false;
     if (is_first) {
+        check_deadline();  // all that runs may be a team's blocks, and teams that these call
         stops = run_stopped();
-        if (team.own == 0 && team.launched != 0) {
-            ensure_shared_node(team.own, grid, depth);
-            if (team.own == 0) stop_run(no_memory);
-        }
+        if (team.own == 0 && team.launched != 0) ensure_shared_node(team.own, grid, depth);
         if (team.own == 0) team.end_of_wait = run_stopped();
     }
     __syncwarp();
@@ -198,6 +200,8 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
     const arena_index own = team.own;
     if (own == 0) {  // as on a warp
         const bool stopped = load_relaxed_in_block(team.end_of_wait) != 0;
+        if (!stopped && load_relaxed_in_block(team.launched) != 0)
+            return is_first_to_wait(team, waits) ? wait_outcome::no_memory_and_first : wait_outcome::no_memory;
         sync_team();  // all have read them before one returns to its kernel and launches
         return stopped ? wait_outcome::stopped : wait_outcome::done;
     }

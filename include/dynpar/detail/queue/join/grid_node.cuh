@@ -257,7 +257,7 @@ __device__ __noinline__ inline void begin_inline_continuation(arena_index grid, 
         const lane_task task = inline_lane_task(grid, view, arguments);
         pushed = push(task) || push_spilled(task);
     }
-    if (!pushed) stop_run(no_memory);
+    if (!pushed) drop_task();
 }
 }  // namespace hot
 
@@ -287,12 +287,12 @@ __device__ __noinline__ inline void move_ready_to_deque() {
         if (there && !may_run && before_me < room) {
             copy_task(slot<lane_task>(steal_end - 1 - before_me), task);
         } else if (there && !may_run && !push_spilled(task)) {
-            stop_run(no_memory);
+            drop_task();
         }
         __syncwarp();
         if (lane_rank() == 0) deque::steal_end() -= min(room, static_cast<unsigned>(__popc(others)));
         __syncwarp();
-        if (may_run && !push(task) && !push_spilled(task)) stop_run(no_memory);
+        if (may_run && !push(task) && !push_spilled(task)) drop_task();
         __syncwarp();
     }
     __syncwarp();
@@ -328,7 +328,7 @@ __device__ __noinline__ inline bool continue_in_list(arena_index grid, node_view
         wide_task task;
         copy_fresh_task(task, at<grid_descriptor>(continuations)->task);
         store_relaxed(node->counter, static_cast<int>(task.last));
-        if (!push_wide(task)) stop_run(no_memory);
+        if (!push_wide(task)) drop_task();
     } else if (view.entry != nullptr) {
         begin_inline_continuation(grid, view.parent, view.entry, view.depth_and_flags);
     }

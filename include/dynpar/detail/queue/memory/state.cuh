@@ -510,6 +510,11 @@ __device__ inline T* at(arena_index place) {
 __device__ inline void stop_run(stop_reason why) {
     compare_exchange_relaxed(engine().control->stop, static_cast<unsigned>(not_stopped), why);
 }
+/// One thread that has a task and no memory to keep it. The run stops; what is dropped has not begun.
+__device__ inline void drop_task() {
+    stop_run(no_memory);
+    fetch_add_relaxed(engine().control->abandoned, 1ull);
+}
 __device__ inline bool run_stopped() { return load_relaxed(engine().control->stop) != not_stopped; }
 
 #endif

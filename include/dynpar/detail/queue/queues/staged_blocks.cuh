@@ -44,7 +44,7 @@ __device__ __noinline__ inline void push_staged(team_state& team, unsigned count
     if (count == 0) return;
     with_block_lock(this_block().gang.lock, [&] {
         for (unsigned i = 0; i < count; ++i) {
-            if (!push_block_task(staged_block(team, i))) stop_run(no_memory);
+            if (!push_block_task(staged_block(team, i))) drop_task();
         }
     });
     for (unsigned i = count; i < all; ++i) copy_task(staged_block(team, i - count), staged_block(team, i));
