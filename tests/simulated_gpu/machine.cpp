@@ -59,6 +59,7 @@ struct random_numbers {
 struct meeting_place {
     unsigned mask = 0;
     unsigned arrived = 0;
+    unsigned leaving = 0;  // lanes that have met, and have not read what the others brought
     unsigned turn = 0;
     collective what = collective::sync;
     source_line where{nullptr, 0};
@@ -235,9 +236,11 @@ public:
         if (is_last) {
             place.arrived = 0;
             place.turn ^= 1;
+            place.leaving = mask & ~bit;
             make_ready(w, mask & ~bit);
         } else {
             block_current();
+            place.leaving &= ~bit;
         }
         return {place.values[turn], &place.results[turn], is_last};
     }
@@ -493,7 +496,7 @@ private:
             if (place->mask == mask) return *place;
         }
         for (const auto& place : w.places) {  // of those with other masks one that nobody is at
-            if (place->arrived == 0 && w.places.size() > 8) {
+            if ((place->arrived | place->leaving) == 0 && w.places.size() > 8) {
                 place->mask = mask;
                 return *place;
             }
