@@ -449,7 +449,6 @@ void machine::run(const std::function<void()>& thread_function) {
         block.engine = view;
         block.gang.searching = size_.warps;
         auto& all = reinterpret_cast<queue::team_state*>(shared_memory + queue::offset_of_teams(size_.warps))[1];
-        all.warps = (1u << size_.warps) - 1;
         all.threads = size_.warps * queue::warp_size;
         for (unsigned w = 0; w < size_.warps; ++w) {
             warps[w].depth = -1;

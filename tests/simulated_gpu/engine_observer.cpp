@@ -82,7 +82,7 @@ void print_block(const unsigned char* shared_memory, unsigned threads) {
     for (unsigned i = 1; i < queue::team_states(threads / queue::warp_size); ++i) {
         const queue::team_state& team = team_of(shared_memory, i, threads / queue::warp_size);
         if (team.current.entry == nullptr) continue;
-        std::fprintf(stderr, "  team %u: arrived %x of %x, own %s, launched %u\n", i, team.arrived, team.warps,
+        std::fprintf(stderr, "  team %u: arrived %x of %x, own %s, launched %u\n", i, team.arrived, team.warps(),
                      in_arena(engine, team.own, text), team.launched);
     }
     std::fprintf(

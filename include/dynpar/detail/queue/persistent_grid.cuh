@@ -25,7 +25,6 @@ __device__ inline void begin_team(unsigned number) {
     const unsigned first = (number - (1u << depth)) * size;
     if (lane_rank() != 0 || first + size > all) return;
     team_state& team = team_of_number(number);
-    team.warps = (all_lanes >> (warp_size - size)) << first;
     team.first_thread = first * warp_size;
     team.threads = size * warp_size;
 }

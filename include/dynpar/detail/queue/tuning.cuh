@@ -74,6 +74,8 @@ inline constexpr unsigned polls_with_request = 200;
 inline constexpr unsigned polls_at_first = 12;
 inline constexpr unsigned polls_after_chunk = 60;
 inline constexpr unsigned poll_nanoseconds = 60;
+// How often a team polls for more blocks before it parts.
+inline constexpr unsigned polls_of_team = 60;
 // One warp of a worker block at a time reads the shared state, this often.
 inline constexpr unsigned cycles_between_polls_of_shared_state = 300;
 
@@ -105,6 +107,10 @@ inline constexpr unsigned stop_after_cycles = 1 << 18;
 // everything else. Coming together costs a worker block more than most tasks.
 inline constexpr unsigned wide_tasks_in_a_row = 8;
 inline constexpr unsigned block_tasks_in_a_row = 64;
+// Blocks of a chunk that a team takes at once, at most, if they are so short: between two of them is a barrier, and no
+// more. They cannot be given to others, so they must not be many, and not long.
+inline constexpr std::uint32_t most_blocks_of_run = 16;
+inline constexpr unsigned cycles_of_short_block = 1 << 15;
 // How often a warp in a wait looks whether there is something new, before its next step. It finds that its children are
 // complete by a look, which takes half a microsecond; a step takes several.
 inline constexpr unsigned looks_in_wait = 8;

@@ -32,6 +32,13 @@ __device__ inline int depth_of_chunk() {
     constexpr unsigned info_word = offsetof(wide_task, info) / sizeof(unsigned);
     return static_cast<int>(load_relaxed_in_block(chunk_word(info_word)) & info::depth_mask);
 }
+/// The same: the size of its blocks.
+__device__ inline block_size size_of_chunk() {
+    constexpr unsigned size_word = offsetof(wide_task, size) / sizeof(unsigned);
+    block_size size;
+    size.bits = load_relaxed_in_block(chunk_word(size_word));
+    return size;
+}
 
 /// The block batch: returns of blocks of the chunk, which a worker block subtracts from the grid's counter all at once,
 /// since thousands of warps that count on one grid node would wait for each other. All are blocks of one grid that

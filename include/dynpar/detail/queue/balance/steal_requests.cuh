@@ -394,16 +394,22 @@ __device__ DYNPAR_NOINLINE inline bool exchange_block_tasks() {
 /// then.
 __device__ inline void exchange_block_tasks_now_and_then() {
     gang_state& gang = this_block().gang;
-    const unsigned skip = __shfl_sync(all_lanes, load_relaxed_in_block(gang.looks_to_skip), 0);
-    const bool had_several = __shfl_sync(all_lanes, load_relaxed_in_block(gang.had_several), 0) != 0;
-    // Other warps may be pushing.
-    const bool has_several = __shfl_sync(all_lanes, block_tasks_on_deque() > 1, 0);
-    const bool looks = skip == 0 || (has_several && !had_several);
-    const bool exchanged = looks && exchange_block_tasks();
+    bool looks = false;
     if (lane_rank() == 0) {
-        store_relaxed_in_block(gang.looks_to_skip, exchanged ? 0u : looks ? tuning::looks_to_skip : skip - 1);
-        if (looks) store_relaxed_in_block(gang.had_several, has_several ? 1u : 0u);
+        const std::uint32_t tasks = block_tasks_on_deque();
+        const unsigned skip = load_relaxed_in_block(gang.looks_to_skip);
+        if (tasks != 0 || load_relaxed_in_block(gang.has_request) != 0) {
+            looks = skip == 0 || (tasks > 1 && load_relaxed_in_block(gang.had_several) == 0);
+            if (looks) {
+                store_relaxed_in_block(gang.had_several, tasks > 1 ? 1u : 0u);
+            } else {
+                store_relaxed_in_block(gang.looks_to_skip, skip - 1);
+            }
+        }
     }
+    if (!__shfl_sync(all_lanes, looks, 0)) return;
+    const bool exchanged = exchange_block_tasks();
+    if (lane_rank() == 0) store_relaxed_in_block(gang.looks_to_skip, exchanged ? 0u : tuning::looks_to_skip);
     __syncwarp();
 }
 

@@ -43,7 +43,7 @@ __device__ inline void sync_team() { barrier_of_warps(this_warp().team, this_tea
 struct team_votes {
     bool first, second;
 };
-__device__ __noinline__ inline team_votes vote_of_team(bool first, bool second) {
+__device__ __forceinline__ team_votes vote_of_team(bool first, bool second) {
     warp_state& warp = this_warp();
     bring_lanes_together();
     const unsigned number = warp.team;
@@ -68,7 +68,7 @@ __device__ __noinline__ inline team_votes vote_of_team(bool first, bool second) 
     __syncwarp();
     return result;
 }
-__device__ inline bool any_of_team(bool says) { return vote_of_team(says, false).first; }
+__device__ __noinline__ inline bool any_of_team(bool says) { return vote_of_team(says, false).first; }
 
 /// Of a team.
 __device__ __noinline__ inline arrival team_rendezvous(arrival why) {

@@ -23,7 +23,7 @@
 #include "frame.cuh"
 #include "../balance/steal_requests.cuh"
 #include "rendezvous.cuh"
-#include "../balance/block_chunk.cuh"
+#include "../balance/shared_state.cuh"
 #include "../observe/trace.cuh"
 #include "wait.cuh"
 
@@ -243,8 +243,7 @@ __device__ inline void call_teams_for_chunk() {
     if (load_relaxed_in_block(gang.has_candidate) != 0 || has_block_tasks()) return;
     const open_grid_word seen = load_chunk();
     if (seen.left() <= 0 || seen.width() != info::on_block) return;
-    block_size size;
-    size.bits = load_relaxed_in_block(chunk_word(offsetof(wide_task, size) / sizeof(std::uint32_t)));
+    const block_size size = size_of_chunk();
     const unsigned team_warps = team_warps_for(size);
     unsigned teams = complete_teams(load_relaxed_in_block(gang.ready), team_warps);
     fence_in_block();
@@ -386,11 +385,12 @@ __device__ __noinline__ inline void point_all_to_own(team_state& team) {
     if (threadIdx.x - team.first_thread < warp_size) point_staged_to_own(team, team.current.grid, team.own);
 }
 
-/// The first thread of a team: counts the return of the block that has run, and its children. If that makes a grid
-/// continue, the next block of this team is one of it.
-__device__ __noinline__ inline void settle_block(team_state& team) {
+/// The first thread of a team: counts the return of the blocks that have run, and the children of the last one. If that
+/// makes a grid continue, the next block of this team is one of it.
+__device__ __noinline__ inline void settle_any_block(team_state& team, std::uint32_t blocks) {
     const wide_task& task = team.current;
     team.keeps = 1;
+    if (blocks > 1) add_to_team_batch(team, task.grid, 1 - static_cast<int>(blocks));
     if (team.own == 0 && !is_sole_owner(task.info)) {
         add_to_team_batch(team, task.grid, static_cast<int>(team.launched) - 1);
     } else {
@@ -400,6 +400,11 @@ __device__ __noinline__ inline void settle_block(team_state& team) {
         if (mine.grid != 0) add_to_counter_as_wide(mine.grid, mine.change);
     }
     team.keeps = 0;
+}
+__device__ inline void settle_blocks(team_state& team, std::uint32_t blocks) {
+    const wide_task& task = team.current;
+    if (team.own != 0 || is_sole_owner(task.info) || team.batch_of != task.grid) return settle_any_block(team, blocks);
+    team.batch += static_cast<int>(team.launched) - static_cast<int>(blocks);
 }
 
 /// All warps of a team, none of which waits for anything: divides what one of them has on its deque of wide tasks among
@@ -444,34 +449,71 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
     __syncwarp();
 }
 
-/// One thread of a team that waits for nothing: takes a block of its size for it, of those that its blocks have
-/// launched, from the worker block, or from the open grids.
-__device__ __noinline__ inline bool take_next_block(team_state& team) {
+/// How many blocks of the chunk a team takes at once: its part of what is left, if its last ones were short and have
+/// launched nothing; for of a block that launches, the children come first.
+__device__ inline std::uint32_t blocks_of_run(const team_state& team, bool were_short, int left) {
+    if (!were_short || team.launched != 0 || team.own != 0 || is_traced_run()) return 1;
+    const std::uint32_t part = static_cast<std::uint32_t>(left) * team.threads / blockDim.x;
+    return min(max(part, 1u), tuning::most_blocks_of_run);
+}
+/// The first thread of a team that waits for nothing: whether it may take blocks of the chunk: if nothing else comes
+/// first, such as what continues on its own warp, and they are of the size of its last one.
+__device__ inline bool may_take_of_chunk(const team_state& team) {
+    const open_grid_word chunk = load_chunk();
+    return chunk.left() > 0 && chunk.width() == info::on_block && size_of_chunk().bits == team.current.size.bits &&
+           load_relaxed_in_block(team.staged) == 0 && load_relaxed_in_block(this_block().gang.has_candidate) == 0 &&
+           !has_block_tasks() && has_no_tasks();
+}
+/// The same, if it may: takes a block of the chunk, or several. Without the lock, since a worker block's teams do this
+/// at the same time. `were_short`: the last blocks.
+__device__ __noinline__ inline bool take_blocks_of_chunk(team_state& team, bool were_short) {
+    if (!take_of_chunk(-1, true, blocks_of_run(team, were_short, load_chunk().left()), team.next)) return false;
+    if (team.next.size.bits == team.current.size.bits) {
+        // Withheld returns of its own grid stay so: that is not complete before this block.
+        if (team.batch > 0 || team.batch_of != team.next.grid) flush_team_batch(team);
+        return true;
+    }
+    // The chunk was replaced meanwhile.
+    if (!push_here(team.next)) drop_task();
+    return false;
+}
+
+/// One thread of a team that waits for nothing: takes the newest block that its blocks have launched, if it is of its
+/// size.
+__device__ inline bool take_staged_block(team_state& team) {
+    const unsigned staged = load_relaxed_in_block(team.staged);
+    if (staged == 0) return false;
+    wide_task& newest = staged_block(team, staged - 1);
+    if (newest.size.bits != team.current.size.bits && team_warps_for(newest.size) != team.threads / warp_size)
+        return false;
+    copy_task(team.next, newest);
+    team.next.last = newest.first + 1;
+    // A grid that has continued may have several blocks.
+    if (++newest.first == newest.last) store_relaxed_in_block(team.staged, staged - 1);
+    // Others look for work there.
+    if (staged > 1 && block_tasks_on_deque() < tuning::few_block_tasks) {
+        if (team.batch > 0) flush_team_batch(team);
+        push_staged(team, staged / 2);
+    }
+    return true;
+}
+
+/// The same, with nothing staged of its size: from the worker block, or from the open grids.
+__device__ __noinline__ inline bool take_next_block(team_state& team, bool were_short) {
     gang_state& gang = this_block().gang;
     const unsigned team_warps = team.threads / warp_size;
+    if (may_take_of_chunk(team) && take_blocks_of_chunk(team, were_short)) return true;
     if (team.batch != 0 && load_relaxed_in_block(team.staged) == 0) {
         // What comes next has nothing to do with what the team has run, for which others may be waiting.
         team.keeps = 1;
         flush_team_batch(team);
         team.keeps = 0;
     }
-    if (const unsigned staged = load_relaxed_in_block(team.staged); staged != 0) {
-        wide_task& newest = staged_block(team, staged - 1);
-        if (team_warps_for(newest.size) == team_warps) {
-            copy_task(team.next, newest);
-            // A grid that has continued may have several blocks.
-            if (++newest.first == newest.last) store_relaxed_in_block(team.staged, staged - 1);
-            // Others look for work there.
-            if (staged > 1 && block_tasks_on_deque() < tuning::few_block_tasks) {
-                if (team.batch > 0) flush_team_batch(team);
-                push_staged(team, staged / 2);
-            }
-            return true;
-        }
-    }
+    if (take_staged_block(team)) return true;
     flush_team_batch(team);
     for (bool fetched = false;; fetched = true) {
         bool found = false, taken = false;
+        if (fetched && may_take_of_chunk(team) && take_blocks_of_chunk(team, were_short)) return true;
         with_block_lock(gang.lock, [&] {
             found = has_or_takes_candidate();
             if (!found) return;
@@ -493,6 +535,40 @@ __device__ __noinline__ inline bool take_next_block(team_state& team) {
         });
         if (found || fetched || !fetch_chunk_for_block()) return taken;
     }
+}
+
+/// One thread of a team that waits for nothing: whether its warps have tasks of their own.
+__device__ inline bool has_tasks_of_warps(const team_state& team) {
+    const unsigned first = team.first_thread / warp_size;
+    std::uint32_t tasks = 0;
+#pragma unroll 1
+    for (unsigned i = 0; i < team.threads / warp_size; ++i) {
+        const warp_state& warp = warp_number(first + i);
+        tasks |= (warp.lane_owner_end - warp.lane_steal_end) | (warp.wide_owner_end - warp.wide_steal_end) |
+                 warp.ready | warp.spilled_lanes | warp.spilled_wides;
+    }
+    return tasks != 0;
+}
+
+/// One thread of a team that has found no more blocks, and waits for nothing: stays for a moment, if the last one was
+/// of a grid of several; for often another grid follows, and warps that part take several microseconds to come together
+/// again. Until there is a block, which may be for others; false if none comes soon, or if there is something else.
+__device__ DYNPAR_NOINLINE inline bool stay_for_more(const team_state& team) {
+    gang_state& gang = this_block().gang;
+    if ((team.current.info & info::one_of_several) == 0 || load_relaxed_in_block(team.staged) != 0 ||
+        has_tasks_of_warps(team))
+        return false;
+    const team_search counts(team.threads / warp_size);
+    for (unsigned poll = 0; poll < tuning::polls_of_team; ++poll) {
+        poll_shared_state();
+        if (load_relaxed_in_block(gang.over) != not_over || chunk_is_for_warps()) return false;
+        if (load_relaxed_in_block(gang.has_candidate) != 0 || has_block_work()) return true;
+        unsigned place;
+        open_grid_word seen;
+        if (block_task_is_open(place, seen) && fetch_chunk(place, seen)) return true;
+        __nanosleep(tuning::poll_nanoseconds);
+    }
+    return false;
 }
 
 /// One thread of a team that parts: calls teams of its warps for smaller blocks, as many as there are. Blocks of
@@ -576,6 +652,7 @@ struct team_frame {
 /// All lanes of a team's first warp: makes the next block the current one. Returns memory that is to be given back.
 __device__ inline arena_index begin_next_block(team_state& team, bool nested) {
     arena_index borrowed = 0;
+    DYNPAR_QUEUE_INVARIANT(!nested || team.next.first + 1 == team.next.last);  // what waits here goes on after one
     if (lane_rank() < task_words) word_of(team.current, lane_rank()) = word_of(team.next, lane_rank());
     __syncwarp();
     if (lane_rank() == 0) {
@@ -592,9 +669,13 @@ __device__ inline arena_index begin_next_block(team_state& team, bool nested) {
     return borrowed;
 }
 
-/// All warps of a team together: runs the current block, to the point where one thread may settle it. `in_a_row`: how
-/// many it makes.
-__device__ inline void run_current_block(team_state& team, unsigned in_a_row) {
+/// All warps of a team together: runs blocks of the current task, one after another, until one leaves something to do,
+/// which it notes in team_state::interrupted, and to the point where one thread may settle them. Returns how many have
+/// run. `before`: how many have run before, one after another. `begun_at`: in cycles.
+///
+/// A warp may have begun the next block before another has read there that this one leaves nothing. So what is noted is
+/// the block's number, and what it says of a later one does not count.
+__device__ inline std::uint32_t run_current_task(team_state& team, std::uint32_t before, unsigned begun_at) {
     warp_state& warp = this_warp();
     const wide_task& task = team.current;
     const unsigned rank = threadIdx.x - team.first_thread;
@@ -613,9 +694,22 @@ __device__ inline void run_current_block(team_state& team, unsigned in_a_row) {
     }
     __syncwarp();
     unsigned launched = 0;
-    if (rank < task.size.threads()) launched = task.entry(task.first, false);
-    for (arrival why = team_rendezvous(returned); why != returned; why = team_rendezvous(returned)) {
-        if (why == waiting) wait_on_team(task.grid, task.info & info::depth_mask, launched, false);
+    const std::uint32_t first = task.first;
+    std::uint32_t block = first;
+    for (bool is_last = false; !is_last;) {
+        launched = 0;
+        if (rank < task.size.threads()) launched = task.entry(block, false);
+        ++block;
+        is_last = block == task.last;
+        // What only the first thread does between two blocks: it counts children and nodes, and looks at the clock.
+        if (!is_last &&
+            (launched != 0 || load_relaxed_in_block(team.own) != 0 || load_relaxed_in_block(team.refused_shared) != 0 ||
+             (rank == 0 && cycles_now() - begun_at > tuning::stop_after_cycles)))
+            store_relaxed_in_block(team.interrupted, block);
+        for (arrival why = team_rendezvous(returned); why != returned; why = team_rendezvous(returned)) {
+            if (why == waiting) wait_on_team(task.grid, task.info & info::depth_mask, launched, false);
+        }
+        is_last = is_last || load_relaxed_in_block(team.interrupted) == block;
     }
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     const std::uint32_t piled_up =
@@ -623,7 +717,7 @@ __device__ inline void run_current_block(team_state& team, unsigned in_a_row) {
     if (lane_rank() == 0) {
         if (sum != 0) fetch_add_relaxed(team.launched, sum);
         // Coming together costs more than most tasks; but what blocks launch for single warps must not pile up.
-        if (piled_up > tuning::tasks_piled_up || in_a_row == tuning::block_tasks_in_a_row)
+        if (piled_up > tuning::tasks_piled_up || before + block - first >= tuning::block_tasks_in_a_row)
             store_relaxed_in_block(team.leaves, 1u);
     }
     if (team.own != 0 && (team.own_counts & counted::has_waited) == 0) point_all_to_own(team);
@@ -633,6 +727,13 @@ __device__ inline void run_current_block(team_state& team, unsigned in_a_row) {
 #if !DYNPAR_NO_TRACE
     if (is_traced_run()) write_if_many(warp.traced);
 #endif
+    return block - first;  // the task may be the next one by now
+}
+
+/// The first thread of a team whose blocks are settled: gives back those of the task that have not run.
+__device__ DYNPAR_NOINLINE inline void give_back_blocks(team_state& team, std::uint32_t ran) {
+    team.current.first += ran;
+    if (!push_here(team.current)) drop_task();
 }
 
 /// One thread of a team that ends: what it has withheld and staged.
@@ -641,14 +742,19 @@ __device__ inline void hand_over_all(team_state& team) {
     if (const unsigned staged = load_relaxed_in_block(team.staged); staged != 0) push_staged(team, staged);
 }
 /// One thread of a team that waits for nothing, whose block is settled: what the team does now. Writes into
-/// team_state::next what it runs.
-__device__ inline team_course choose_course(team_state& team, unsigned& stop_seen_at) {
+/// team_state::next what it runs. `blocks`: how many it has run, beginning at that time, in cycles.
+__device__ inline team_course choose_course(team_state& team, std::uint32_t blocks, unsigned begun_at,
+                                            unsigned& stop_seen_at) {
     bool leaves = load_relaxed_in_block(team.leaves) != 0;
-    if (cycles_now() - stop_seen_at > tuning::stop_after_cycles) {
-        stop_seen_at = cycles_now();
+    const unsigned now = cycles_now();
+    if (now - stop_seen_at > tuning::stop_after_cycles) {
+        stop_seen_at = now;
         leaves = is_to_stop() || leaves;
     }
-    if (!leaves && take_next_block(team)) return team_course::runs_next;
+    const bool were_short = now - begun_at < blocks * tuning::cycles_of_short_block;
+    if (!leaves && (take_staged_block(team) || take_next_block(team, were_short) ||
+                    (stay_for_more(team) && take_next_block(team, were_short))))
+        return team_course::runs_next;
     hand_over_all(team);
     return leaves ? team_course::leaves : team_course::parts;
 }
@@ -672,12 +778,15 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
     __syncwarp();
     sync_team();
     team_course course;
-    for (unsigned in_a_row = 1;; ++in_a_row) {
-        run_current_block(team, in_a_row);
+    for (std::uint32_t in_a_row = 0;;) {
+        const unsigned begun_at = cycles_now();
+        const std::uint32_t blocks = run_current_task(team, in_a_row, begun_at);
+        in_a_row += blocks;
         if (in_first) {
             if (is_first) {
                 return_shared_memory(team.current.size.shared_bytes(), borrowed);
-                settle_block(team);
+                settle_blocks(team, blocks);
+                if (blocks != team.current.last - team.current.first) give_back_blocks(team, blocks);
             }
             __syncwarp();
             if (nested) {  // one block, and then what waits here goes on
@@ -689,7 +798,7 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
                 outer.restore(team);
             } else {
                 exchange_block_tasks_now_and_then();
-                if (is_first) team.course = choose_course(team, stop_seen_at);
+                if (is_first) team.course = choose_course(team, blocks, begun_at, stop_seen_at);
             }
             __syncwarp();
             if (team.course == team_course::runs_next) borrowed = begin_next_block(team, false);

@@ -241,12 +241,12 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
             if (lane_rank() == 0) {
                 fetch_or_relaxed(team.arrived, 1u << warp_rank());
                 while (true) {
-                    all_arrived = load_relaxed_in_block(team.arrived) == team.warps;
+                    all_arrived = load_relaxed_in_block(team.arrived) == team.warps();
                     if (all_arrived) break;
                     // When the run is to stop, nothing new begins: there may always be more, and tasks that nobody can
                     // run any more.
                     if (state != wait_state::stopped && (has_tasks || is_wanted_in_wait(static_cast<int>(depth)))) {
-                        all_arrived = !take_back(team.arrived, team.warps);
+                        all_arrived = !take_back(team.arrived, team.warps());
                         break;
                     }
                     __nanosleep(50);

@@ -320,8 +320,8 @@ struct team_state {
     unsigned leaves;       // it is not to run the next block
     unsigned end_of_wait;  // of one that is refused: its first thread; of another: 1 if the run is to stop
     unsigned arrived;      // a bit for each warp that is ready to end a wait
+    unsigned interrupted;  // the block that its run of blocks ends with, plus one: see run_blocks()
     // Which warps they are. Never changes during a run.
-    unsigned warps;  // a bit for each
     unsigned first_thread;
     unsigned threads;
     // Votes of its threads, in turns: see rendezvous.cuh.
@@ -333,6 +333,11 @@ struct team_state {
     // The team's batch: as a warp's, of the returns of its blocks. See join_counter.cuh.
     arena_index batch_of;
     int batch;
+
+    /// Its warps, a bit for each.
+    __device__ unsigned warps() const {
+        return all_lanes >> (warp_size - threads / warp_size) << first_thread / warp_size;
+    }
 };
 static_assert(sizeof(team_state) % sizeof(uint4) == 0);
 

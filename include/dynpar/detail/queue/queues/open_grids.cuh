@@ -94,6 +94,20 @@ __device__ inline void end_search() {
     this_warp().searches = 0;
 }
 
+/// One thread: as long as this lives, so many warps of a team that has nothing to run are counted.
+class team_search {
+public:
+    __device__ explicit team_search(unsigned warps) : warps_(warps) {
+        fetch_add_relaxed(this_block().gang.searching, warps_);
+    }
+    __device__ ~team_search() { fetch_sub_relaxed(this_block().gang.searching, warps_); }
+    team_search(const team_search&) = delete;
+    team_search& operator=(const team_search&) = delete;
+
+private:
+    unsigned warps_;
+};
+
 }  // namespace queue
 }  // namespace detail
 }  // namespace dynpar
