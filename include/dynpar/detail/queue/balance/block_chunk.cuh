@@ -4,8 +4,8 @@
 //
 // The chunk is opened under gang_state::chunk_lock. Warps claim with one subtraction from chunk_left, read the task,
 // and add to chunk_read; the next chunk is fetched when this one is used up and read. Owns gang_state::chunk* (the
-// task, chunk_lock, chunk_left, chunk_end, chunk_size, chunk_read, chunk_is_counted) and the block batch (batch,
-// batch_of). May subtract from run_control::open_grids, by claim_blocks() alone.
+// task, chunk_lock, chunk_left, chunk_end, chunk_size, chunk_read, chunk_is_counted, chunk_is_part) and the block batch
+// (batch, batch_of). May subtract from run_control::open_grids, by claim_blocks() alone.
 #pragma once
 
 #include <cstddef>
@@ -176,6 +176,26 @@ __device__ inline void open_chunk(std::uint32_t width, std::uint32_t end, std::u
     store_relaxed_in_block(gang.chunk_left, open_grid_word(0, width, blocks).lower());
 }
 
+/// For the holder of the chunk's lock: makes this task the chunk's. Whether the returns of its blocks are counted in
+/// the block batch, of which this was `kept`. `is_part`: the task may end before its grid.
+__device__ inline bool put_task_of_chunk(const wide_task& task, block_batch kept, bool is_part) {
+    gang_state& gang = this_block().gang;
+    unsigned words[task_words];
+    memcpy(words, &task, sizeof(task));
+#pragma unroll
+    for (unsigned i = 0; i < task_words; ++i) store_relaxed_in_block(chunk_word(i), words[i]);
+    const bool counted = kept.out() == 0 && (task.info & info::width_mask) == info::on_warp;
+    if (counted) store_relaxed_in_block(gang.batch_of, task.grid);
+    store_relaxed_in_block(gang.chunk_is_counted, counted ? 1u : 0u);
+    store_relaxed_in_block(gang.chunk_is_part, is_part ? 1u : 0u);
+    return counted;
+}
+/// For the holder of the chunk's lock: whether all of it has been claimed, and read.
+__device__ inline bool chunk_is_used_up() {
+    const gang_state& gang = this_block().gang;
+    return load_chunk().left() <= 0 && load_relaxed_in_block(gang.chunk_read) == load_relaxed_in_block(gang.chunk_size);
+}
+
 /// One lane of a warp that has nothing to run: fetches the next chunk of an open grid when this one is used up. False
 /// if there was nothing to claim, or if another warp is fetching. `seen` may be old.
 __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word seen) {
@@ -186,7 +206,7 @@ __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word s
     bool filled = false;
     unsigned told = 0;
     arena_index told_of = 0;
-    if (load_chunk().left() <= 0 && load_relaxed_in_block(gang.chunk_read) == load_relaxed_in_block(gang.chunk_size)) {
+    if (chunk_is_used_up()) {
         const std::uint32_t wanted =
             guided_chunk(static_cast<std::uint32_t>(seen.left()), seen.width(), load_relaxed_in_block(gang.searching),
                          blockDim.x / warp_size, engine().worker_blocks);
@@ -201,8 +221,9 @@ __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word s
             const auto blocks = min(wanted, static_cast<std::uint32_t>(found.left()));
             const block_batch kept = load_block_batch();
             // The same descriptor is the same grid as long as that grid is not complete, and while its returns are
-            // withheld it is not.
+            // withheld it is not. Open is what comes last of it, so the task in the chunk must end with the grid.
             const bool same = kept.bits != 0 && load_relaxed_in_block(gang.chunk_is_counted) != 0 &&
+                              load_relaxed_in_block(gang.chunk_is_part) == 0 &&
                               load_relaxed_in_block(chunk_word(descriptor_word)) == found.descriptor();
             bool counted = same;
             if (same ? kept.count() >= block_batch::many : kept.are_complete()) {
@@ -213,13 +234,7 @@ __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word s
             if (!same) {
                 wide_task task;
                 copy_fresh_task(task, at<grid_descriptor>(found.descriptor())->task);
-                unsigned words[task_words];
-                memcpy(words, &task, sizeof(task));
-#pragma unroll
-                for (unsigned i = 0; i < task_words; ++i) store_relaxed_in_block(chunk_word(i), words[i]);
-                counted = kept.out() == 0 && found.width() == info::on_warp;
-                if (counted) store_relaxed_in_block(gang.batch_of, task.grid);
-                store_relaxed_in_block(gang.chunk_is_counted, counted ? 1u : 0u);
+                counted = put_task_of_chunk(task, kept, false);
             }
             const std::uint32_t last = load_relaxed_in_block(chunk_word(last_word));
             open_chunk(found.width(), last - static_cast<std::uint32_t>(found.left()) + blocks, blocks, counted);
@@ -232,6 +247,45 @@ __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word s
     if (told != 0) add_to_counter_as_wide(told_of, -static_cast<int>(told));
     flush_block_batch();
     return filled;
+}
+
+/// One lane of a warp that withholds no children, whose newest task is several blocks for warps: all but the first to
+/// warps of its worker block that have nothing to run, one each, in the chunk, if that is used up.
+__device__ __noinline__ inline void share_newest_task_now() {
+    gang_state& gang = this_block().gang;
+    if (load_relaxed_in_block(gang.chunk_lock) != 0 || compare_exchange_relaxed(gang.chunk_lock, 0u, 1u) != 0) return;
+    fence_in_block();
+    unsigned told = 0;
+    arena_index told_of = 0;
+    if (const unsigned idle = idle_warps_beside_this(); idle != 0 && chunk_is_used_up()) {
+        const block_batch kept = load_block_batch();
+        if (kept.are_complete()) {
+            told = kept.count();
+            told_of = load_relaxed_in_block(gang.batch_of);
+            fetch_sub_relaxed(gang.batch, told);
+        }
+        wide_task task;
+        copy_task(task, slot<wide_task>(this_warp().wide_owner_end - 1));
+        const bool counted = put_task_of_chunk(task, kept, true);
+        const std::uint32_t blocks = min(idle, task.last - task.first - 1);
+        slot<wide_task>(this_warp().wide_owner_end - 1).last = task.last - blocks;
+        open_chunk(info::on_warp, task.last, blocks, counted);
+    }
+    fence_in_block();
+    store_relaxed_in_block(gang.chunk_lock, 0u);
+    if (told != 0) add_to_counter_as_wide(told_of, -static_cast<int>(told));
+    flush_block_batch();
+}
+/// All lanes of a warp that waits for nothing: whether others of its worker block have nothing to run.
+__device__ inline bool may_share() {
+    return __shfl_sync(all_lanes, idle_warps_beside_this() != 0 && load_chunk().left() <= 0, 0);
+}
+/// The same, if it may, and its newest task is several blocks for warps: shares that. So a grid that is too small to be
+/// published begins on all of a worker block at once.
+__device__ inline void share_newest_task() {
+    flush_withheld_children();
+    if (lane_rank() == 0) share_newest_task_now();
+    __syncwarp();
 }
 
 /// One lane: fetches a chunk that warps can run, of the open grids that this worker block knows. What it knows may be

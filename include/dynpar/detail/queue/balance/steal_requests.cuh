@@ -304,16 +304,21 @@ __device__ inline void serve_requests() {
     const std::uint32_t lanes = warp.lane_owner_end - warp.lane_steal_end;
     const std::uint32_t wides = warp.wide_owner_end - warp.wide_steal_end;
     if (lanes < 2 && wides == 0) return;
-    bool wanted = false;
+    bool wanted = false, shares = false;
     if (lane_rank() == 0) {
         wanted = lanes >= 2 || wides >= 2;
         if (!wanted) {  // the only task: at least the blocks of it that this warp does not run next
             const wide_task& only = slot<wide_task>(warp.wide_steal_end);
-            wanted = only.last - only.first > grain_of(only.info & info::width_mask);
+            const std::uint32_t width = only.info & info::width_mask;
+            wanted = only.last - only.first > grain_of(width);
+            shares = wanted && width == info::on_warp && warp.depth < 0;
         }
         wanted = wanted && has_open_request(engine().control->warp_requests);
     }
-    if (__shfl_sync(all_lanes, wanted, 0)) donate();
+    if (!__shfl_sync(all_lanes, wanted, 0)) return;
+    // Warps of this worker block come first: a donation takes longer than most blocks.
+    if (__shfl_sync(all_lanes, shares, 0) && may_share()) share_newest_task();
+    donate();
 }
 
 /// Whether a worker block has block tasks to donate: its only block stays, or idle worker blocks would pass it on and

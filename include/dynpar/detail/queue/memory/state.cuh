@@ -375,6 +375,7 @@ struct gang_state {
     std::uint32_t chunk_size;
     std::uint32_t chunk_read;   // blocks whose claimants have read what they need
     unsigned chunk_is_counted;  // the returns of its blocks are counted in `batch`
+    unsigned chunk_is_part;     // its task is a part of a grid's, and may end before the grid
     unsigned batch;             // the block batch, of returns of blocks of one grid: see block_batch
     arena_index batch_of;       // that grid's node
     unsigned searching;         // warps that have nothing to run, or have not begun

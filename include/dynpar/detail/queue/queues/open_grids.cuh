@@ -94,6 +94,11 @@ __device__ inline void end_search() {
     this_warp().searches = 0;
 }
 
+/// How many others of the worker block have nothing to run.
+__device__ inline unsigned idle_warps_beside_this() {
+    return load_relaxed_in_block(this_block().gang.searching) - this_warp().searches;
+}
+
 /// One thread: as long as this lives, so many warps of a team that has nothing to run are counted.
 class team_search {
 public:
