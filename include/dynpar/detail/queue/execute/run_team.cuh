@@ -5,7 +5,8 @@
 // and the candidate may run on top of that. As soon as all warps of a team of the candidate's size have offered, one of
 // them calls the team: it takes the candidate, and their offers, all of them at once, and goes on with the next block.
 // Who has offered and is called runs the block; who withdraws before is not called. A team runs more blocks of its size
-// as long as there are any; then it parts, and calls teams of its own warps for smaller blocks.
+// as long as there are any, short ones of a large grid several in a row. Then it parts, after a moment in which another
+// large grid may come, and calls teams of its own warps for smaller blocks.
 //
 // Where warps are missing for the candidate, narrower blocks may pass it over; not for ever, so that it runs in the
 // end.
