@@ -249,9 +249,11 @@ __device__ __noinline__ inline bool fetch_chunk(unsigned place, open_grid_word s
     return filled;
 }
 
-/// One lane of a warp that withholds no children, whose newest task is several blocks for warps: all but the first to
-/// warps of its worker block that have nothing to run, one each, in the chunk, if that is used up.
-__device__ __noinline__ inline void share_newest_task_now() {
+/// One lane of a warp that withholds no children, whose newest task is blocks for warps: gives all but the first so
+/// many to warps of its worker block that have nothing to run, one each, in the chunk, if that is used up. What it does
+/// last may begin a continuation, on the same deque.
+__device__ __noinline__ inline void share_newest_task_now(std::uint32_t kept_blocks) {
+    warp_state& warp = this_warp();
     gang_state& gang = this_block().gang;
     if (load_relaxed_in_block(gang.chunk_lock) != 0 || compare_exchange_relaxed(gang.chunk_lock, 0u, 1u) != 0) return;
     fence_in_block();
@@ -265,10 +267,12 @@ __device__ __noinline__ inline void share_newest_task_now() {
             fetch_sub_relaxed(gang.batch, told);
         }
         wide_task task;
-        copy_task(task, slot<wide_task>(this_warp().wide_owner_end - 1));
+        wide_task& newest = slot<wide_task>(warp.wide_owner_end - 1);
+        copy_task(task, newest);
         const bool counted = put_task_of_chunk(task, kept, true);
-        const std::uint32_t blocks = min(idle, task.last - task.first - 1);
-        slot<wide_task>(this_warp().wide_owner_end - 1).last = task.last - blocks;
+        const std::uint32_t blocks = min(idle, task.last - task.first - kept_blocks);
+        newest.last = task.last - blocks;
+        if (newest.first == newest.last) --warp.wide_owner_end;
         open_chunk(info::on_warp, task.last, blocks, counted);
     }
     fence_in_block();
@@ -280,11 +284,11 @@ __device__ __noinline__ inline void share_newest_task_now() {
 __device__ inline bool may_share() {
     return __shfl_sync(all_lanes, idle_warps_beside_this() != 0 && load_chunk().left() <= 0, 0);
 }
-/// The same, if it may, and its newest task is several blocks for warps: shares that. So a grid that is too small to be
-/// published begins on all of a worker block at once.
-__device__ inline void share_newest_task() {
+/// The same, if it may, and its newest task is more than so many blocks for warps: shares the others. So a grid that is
+/// too small to be published begins on all of a worker block at once.
+__device__ inline void share_newest_task(std::uint32_t kept_blocks) {
     flush_withheld_children();
-    if (lane_rank() == 0) share_newest_task_now();
+    if (lane_rank() == 0) share_newest_task_now(kept_blocks);
     __syncwarp();
 }
 

@@ -317,7 +317,7 @@ __device__ inline void serve_requests() {
     }
     if (!__shfl_sync(all_lanes, wanted, 0)) return;
     // Warps of this worker block come first: a donation takes longer than most blocks.
-    if (__shfl_sync(all_lanes, shares, 0) && may_share()) share_newest_task();
+    if (__shfl_sync(all_lanes, shares, 0) && may_share()) share_newest_task(1);
     donate();
 }
 

@@ -315,15 +315,15 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
         const std::uint32_t width = field_of_words<offsetof(wide_task, info)>(word) & info::width_mask;
         if (width == info::on_block) return hand_over_block_tasks(available_tasks);
         if (width == info::on_lane) return run_newest_wide_on_lanes<Nested>(available_tasks);
-        if (!Nested && first + 1 != last && may_share()) share_newest_task();
         if (lane == 0) {
-            if (newest.first + 1 == newest.last) {
+            if (first + 1 == last) {
                 --warp.wide_owner_end;
             } else {
                 newest.first = first + 1;
             }
         }
         __syncwarp();
+        if (!Nested && first + 1 != last && may_share()) share_newest_task(0);
         run_on_warp<Nested>(word, first);
         if (Nested || !has_no_tasks()) return;
         flush_if_nothing_is_left();
