@@ -137,13 +137,19 @@ __device__ __noinline__ inline bool find_work(unsigned polls) {
     finding found = __shfl_sync(all_lanes, claim.left, 0) != 0 ? finding::of_chunk : finding::nothing;
     while (true) {
         if (found == finding::of_chunk) {
-            if (!run_of_chunk(claim)) return !is_over();
+            if (!run_of_chunk(claim)) {
+                if (lane_rank() == 0) end_search();  // its last block may have counted it as idle
+                return !is_over();
+            }
             polls = tuning::polls_after_chunk;
         }
         flush_all();
         const bool has_tasks = !has_no_tasks();  // a continuation has begun
         __syncwarp();                            // all have read it before one searches, which may begin one too
-        if (has_tasks) return true;
+        if (has_tasks) {
+            if (lane_rank() == 0) end_search();
+            return true;
+        }
         if (lane_rank() == 0) {
             begin_search();
             give_back_spent();
