@@ -702,10 +702,11 @@ __device__ inline std::uint32_t run_current_task(team_state& team, std::uint32_t
         if (rank < task.size.threads()) launched = task.entry(block, false);
         ++block;
         is_last = block == task.last;
-        // What only the first thread does between two blocks: it counts children and nodes, and looks at the clock.
-        if (!is_last &&
-            (launched != 0 || load_relaxed_in_block(team.own) != 0 || load_relaxed_in_block(team.refused_shared) != 0 ||
-             (rank == 0 && cycles_now() - begun_at > tuning::stop_after_cycles)))
+        // What only the first thread does between two blocks: it counts children and nodes, and looks at the clock. A
+        // wait that is refused has moved the children's number to the team.
+        if (!is_last && (launched != 0 || load_relaxed_in_block(team.launched) != 0 ||
+                         load_relaxed_in_block(team.own) != 0 || load_relaxed_in_block(team.refused_shared) != 0 ||
+                         (rank == 0 && cycles_now() - begun_at > tuning::stop_after_cycles)))
             store_relaxed_in_block(team.interrupted, block);
         for (arrival why = team_rendezvous(returned); why != returned; why = team_rendezvous(returned)) {
             if (why == waiting) wait_on_team(task.grid, task.info & info::depth_mask, launched, false);

@@ -320,7 +320,7 @@ struct team_state {
     unsigned leaves;       // it is not to run the next block
     unsigned end_of_wait;  // of one that is refused: its first thread; of another: 1 if the run is to stop
     unsigned arrived;      // a bit for each warp that is ready to end a wait
-    unsigned interrupted;  // the block that its run of blocks ends with, plus one: see run_blocks()
+    unsigned interrupted;  // the block that its run of blocks ends with, plus one: see run_current_task()
     // Which warps they are. Never changes during a run.
     unsigned first_thread;
     unsigned threads;
