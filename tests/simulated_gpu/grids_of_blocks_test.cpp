@@ -13,13 +13,6 @@ namespace {
 
 using namespace small_programs;
 
-DYNPAR_FUNCTION constexpr unsigned drawn(unsigned seed, unsigned what) {
-    unsigned x = seed * 0x9e3779b9u + what * 0x85ebca6bu;
-    x = (x ^ x >> 15) * 0x2c1b3c6du;
-    x = (x ^ x >> 12) * 0x297a2d39u;
-    return x ^ x >> 15;
-}
-
 /// What a program counts: for each block of its grid, begins and children; and continuations.
 struct counts {
     unsigned *begun, *children, *continued;

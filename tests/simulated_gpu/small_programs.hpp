@@ -26,6 +26,14 @@ dynpar::buffer<T> filled(const dynpar::queue_engine& engine, std::size_t count, 
     return result;
 }
 
+/// What a program does that is drawn from a seed: the same number for the same question.
+DYNPAR_FUNCTION constexpr unsigned drawn(unsigned seed, unsigned what) {
+    unsigned x = seed * 0x9e3779b9u + what * 0x85ebca6bu;
+    x = (x ^ x >> 15) * 0x2c1b3c6du;
+    x = (x ^ x >> 12) * 0x297a2d39u;
+    return x ^ x >> 15;
+}
+
 /// Counts blocks.
 struct count_one {
     static constexpr const char* name = "count_one";

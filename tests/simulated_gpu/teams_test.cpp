@@ -15,13 +15,6 @@ struct found {
     u64 blocks, wrong;
 };
 
-DYNPAR_FUNCTION constexpr unsigned drawn(unsigned seed, unsigned what) {
-    unsigned x = seed * 0x9e3779b9u + what * 0x85ebca6bu;
-    x = (x ^ x >> 15) * 0x2c1b3c6du;
-    x = (x ^ x >> 12) * 0x297a2d39u;
-    return x ^ x >> 15;
-}
-
 /// What a block does is drawn from its seed. Its threads write shared memory, and read what others wrote behind a
 /// barrier.
 struct mixed {
