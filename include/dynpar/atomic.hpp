@@ -56,11 +56,24 @@ DYNPAR_FUNCTION T compare_and_exchange(T* address, T expected, T desired) {
 #endif
 }
 
+/// The value that is there now. It orders nothing.
+template <class T>
+DYNPAR_FUNCTION T load_relaxed(const T* address) {
+#if DYNPAR_ON_DEVICE
+    const atomic_word<T> value = *reinterpret_cast<const volatile atomic_word<T>*>(address);
+    return same_bits<T>(value);
+#else
+    T value;
+    __atomic_load(address, &value, __ATOMIC_RELAXED);
+    return value;
+#endif
+}
+
 /// Replaces the value by `change(value)`, and returns the old one.
 template <class T, class Change>
 DYNPAR_FUNCTION T change_atomically(T* address, const Change& change) {
     using word = atomic_word<T>;
-    T before = *static_cast<volatile T*>(address);
+    T before = load_relaxed(address);
     for (;;) {
         const T found = compare_and_exchange(address, before, static_cast<T>(change(before)));
         if (same_bits<word>(found) == same_bits<word>(before)) return before;

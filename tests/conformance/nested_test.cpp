@@ -19,6 +19,20 @@ struct mark {
     DYNPAR_FUNCTION void operator()(unsigned i) const { dynpar::atomic_add(marks + i, 1u); }
 };
 
+/// The same in two steps.
+struct mark_fetched {
+    static constexpr const char* name = "mark_fetched";
+    struct place {
+        unsigned i;
+        unsigned* mark;
+    };
+    unsigned* marks;
+    DYNPAR_FUNCTION place fetch(unsigned i) const { return {i, marks + i}; }
+    DYNPAR_FUNCTION void operator()(unsigned i, const place& p) const {
+        dynpar::atomic_add(p.mark, p.i == i ? 1u : 0u);
+    }
+};
+
 /// Counts the marks that are not 1.
 struct check_marks {
     template <class Block>
@@ -32,6 +46,7 @@ enum class form { by_warp, by_block };
 
 /// Every thread has the loop from begin[i] to begin[i + 1]. What stays in place is done when the call returns, what
 /// does not is done when the continuation begins.
+template <class Mark = mark>
 struct run_loops {
     nested_for_options options;
     form how;
@@ -43,10 +58,10 @@ struct run_loops {
         const unsigned first = i < threads ? begin[i] : 0, count = i < threads ? begin[i + 1] - first : 0;
         dynpar::status done = dynpar::status::success;
         if (how == form::by_warp) {
-            done = dynpar::nested_for(block, count, mark{marks + first}, options);
+            done = dynpar::nested_for(block, count, Mark{marks + first}, options);
         } else {
-            auto* memory = block.template shared<std::byte>(block.num_threads() * dynpar::nested_for_bytes<mark>);
-            done = dynpar::nested_for(dynpar::this_block(block, memory), count, mark{marks + first}, options);
+            auto* memory = block.template shared<std::byte>(block.num_threads() * dynpar::nested_for_bytes<Mark>);
+            done = dynpar::nested_for(dynpar::this_block(block, memory), count, Mark{marks + first}, options);
         }
         if (done != dynpar::status::success) dynpar::atomic_add(failed, 1u);
         const bool is_in_place = options.in_place != 0 && count <= options.in_place;
@@ -84,6 +99,7 @@ const nested_for_options all_options[] = {{},
                                           with(20, nested_grids::one_for_all)};
 
 /// Runs loops of these lengths, in every way; each iteration has to run once.
+template <class Mark = mark>
 void run_each_once(const dynpar::shape& s, unsigned (*length)(unsigned)) {
     auto engine = make_engine();
     const unsigned width = s.moldable ? engine.moldable_threads(dynpar::at_most(s.threads.x)) : s.threads.x;
@@ -97,8 +113,8 @@ void run_each_once(const dynpar::shape& s, unsigned (*length)(unsigned)) {
             CAPTURE(static_cast<int>(how));
             auto marks = filled(engine, std::max(begins.back(), 1u), 0u);
             auto wrong = filled(engine, 1, 0u), failed = filled(engine, 1, 0u);
-            engine.run(run_loops{options, how}, s, static_cast<const unsigned*>(begin.data()), threads, marks.data(),
-                       wrong.data(), failed.data());
+            engine.run(run_loops<Mark>{options, how}, s, static_cast<const unsigned*>(begin.data()), threads,
+                       marks.data(), wrong.data(), failed.data());
             CHECK(wrong.value() == 0);
             CHECK(failed.value() == 0);
             const std::vector<unsigned> marked = marks.to_vector();
@@ -116,6 +132,16 @@ TEST_CASE("C22: each iteration of a nested loop runs once, at every width, whate
     }
 }
 
+TEST_CASE("C22: the same where the body has a first step") {
+    for (const unsigned threads : {1u, 31u, 33u, 256u}) {
+        if (threads > widest_block) continue;
+        CAPTURE(threads);
+        for (auto* const length : {one, one_huge, all_large, skewed})
+            run_each_once<mark_fetched>(dynpar::shape(3, threads, threads * dynpar::nested_for_bytes<mark_fetched>),
+                                        length);
+    }
+}
+
 TEST_CASE("C22: the same in moldable blocks, and without shared memory") {
     for (auto* const length : {one_huge, skewed}) {
         run_each_once(dynpar::shape(9, dynpar::at_most(256), dynpar::bytes_per_thread(dynpar::nested_for_bytes<mark>)),
@@ -127,8 +153,8 @@ TEST_CASE("C22: the same in moldable blocks, and without shared memory") {
     auto marks = filled(engine, begins.back(), 0u);
     auto wrong = filled(engine, 1, 0u), failed = filled(engine, 1, 0u);
     const dynpar::report report =
-        engine.try_run(run_loops{{}, form::by_block}, dynpar::shape(1, 64), static_cast<const unsigned*>(begin.data()),
-                       64u, marks.data(), wrong.data(), failed.data());
+        engine.try_run(run_loops<>{{}, form::by_block}, dynpar::shape(1, 64),
+                       static_cast<const unsigned*>(begin.data()), 64u, marks.data(), wrong.data(), failed.data());
     CHECK(only_failure(report).status == dynpar::status::shared_memory_exceeded);
     CHECK(wrong.value() == 0);
     const std::vector<unsigned> marked = marks.to_vector();
@@ -142,7 +168,7 @@ TEST_CASE("C22: a block may keep a loop of more than a million iterations") {
     const auto begin = engine.make_buffer<unsigned>(begins);
     auto marks = filled(engine, begins.back(), 0u);
     auto wrong = filled(engine, 1, 0u), failed = filled(engine, 1, 0u);
-    engine.run(run_loops{with(nested_for_options::all, nested_grids::automatic), form::by_block},
+    engine.run(run_loops<>{with(nested_for_options::all, nested_grids::automatic), form::by_block},
                dynpar::shape(1, threads, threads * dynpar::nested_for_bytes<mark>),
                static_cast<const unsigned*>(begin.data()), threads, marks.data(), wrong.data(), failed.data());
     CHECK(wrong.value() == 0);
@@ -165,7 +191,7 @@ TEST_CASE("C22: a nested loop whose child grid is refused is in the report, and 
             auto marks = filled(engine, begins.back(), 0u);
             auto wrong = filled(engine, 1, 0u), failed = filled(engine, 1, 0u);
             const dynpar::report report = engine.try_run(
-                run_loops{with(20, grids), how}, dynpar::shape(1, threads, threads * dynpar::nested_for_bytes<mark>),
+                run_loops<>{with(20, grids), how}, dynpar::shape(1, threads, threads * dynpar::nested_for_bytes<mark>),
                 static_cast<const unsigned*>(begin.data()), threads, marks.data(), wrong.data(), failed.data());
             const unsigned grids_lost = grids == nested_grids::one_each ? large : how == form::by_warp ? 2 : 1;
             CHECK(report.lost_launches == grids_lost);
@@ -216,29 +242,44 @@ struct count_and_launch {
         if (i % 2 == 0) block.launch(count_one{}, dynpar::shape(1, 1), &counts[1]);
     }
 };
+struct fetch_count_and_launch {
+    unsigned* counts;
+    DYNPAR_FUNCTION bool fetch(long long i) const { return i % 2 == 0; }
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, long long i, bool is_even) const {
+        dynpar::atomic_add(&counts[0], (i % 2 == 0) == is_even ? 1u : 1000u);
+        if (is_even) block.launch(count_one{}, dynpar::shape(1, 1), &counts[1]);
+    }
+};
+template <class Body>
 struct loops_that_launch {
     nested_for_options options;
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* counts) const {
         const long long count = static_cast<long long>(block.thread_rank() % 40) - 10;  // some are negative
-        dynpar::nested_for(block, count, count_and_launch{counts}, options);
+        dynpar::nested_for(block, count, Body{counts}, options);
     }
 };
+template <class Body>
+void run_loops_that_launch(const nested_for_options& options, unsigned threads) {
+    CAPTURE(threads);
+    auto engine = make_engine();
+    auto counts = filled(engine, 2, 0u);
+    engine.run(loops_that_launch<Body>{options}, dynpar::shape(2, threads), counts.data());
+    unsigned all = 0, even = 0;
+    for (unsigned i = 0; i < threads; ++i) {
+        const unsigned count = std::max(i % 40, 10u) - 10;
+        all += 2 * count;
+        even += 2 * ((count + 1) / 2);
+    }
+    CHECK(counts.to_vector() == std::vector<unsigned>{all, even});
+}
 
 TEST_CASE("C22: the body of a nested loop may launch, and a negative count is none") {
     for (const nested_for_options& options : all_options) {
         for (const unsigned threads : {1u, 40u, 120u}) {
-            CAPTURE(threads);
-            auto engine = make_engine();
-            auto counts = filled(engine, 2, 0u);
-            engine.run(loops_that_launch{options}, dynpar::shape(2, threads), counts.data());
-            unsigned all = 0, even = 0;
-            for (unsigned i = 0; i < threads; ++i) {
-                const unsigned count = std::max(i % 40, 10u) - 10;
-                all += 2 * count;
-                even += 2 * ((count + 1) / 2);
-            }
-            CHECK(counts.to_vector() == std::vector<unsigned>{all, even});
+            run_loops_that_launch<count_and_launch>(options, threads);
+            run_loops_that_launch<fetch_count_and_launch>(options, threads);
         }
     }
 }
@@ -281,6 +322,56 @@ TEST_CASE("C22: a counted grid has a thread for each thing that the device has c
         for (unsigned i = 0; i < below; ++i) wrong += marked[i] != (i % 3 == 0 ? 1 : 0);
         CHECK(wrong == 0);
     }
+}
+
+// ---- shape_for_loops, loop_of
+
+struct mark_loops {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned loops, unsigned* marks, unsigned* most_of_warp) const {
+        const unsigned i = dynpar::loop_of(block, loops);
+        if (i < loops) dynpar::atomic_add(&marks[i], 1u);
+        const unsigned of_warp = dynpar::count(dynpar::this_warp(block), i < loops);
+        dynpar::atomic_max(most_of_warp, of_warp);
+    }
+};
+struct launch_for_loops {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned loops, unsigned* marks, unsigned* most_of_warp) const {
+        block.launch(mark_loops{}, dynpar::shape_for_loops(block, loops, dynpar::at_most(256)), loops, marks,
+                     most_of_warp);
+    }
+};
+
+TEST_CASE("C22: each loop of a grid is one thread's, in any grid of enough threads, and warps have about as many") {
+    auto engine = make_engine();
+    const auto are_marked_once = [&](const dynpar::buffer<unsigned>& marks, unsigned loops) {
+        const std::vector<unsigned> marked = marks.to_vector();
+        return marked.back() == 0 && std::count(marked.begin(), marked.end() - 1, 1u) == loops;
+    };
+    for (const unsigned threads : {1u, 7u, 32u, 33u, 96u, 256u}) {
+        for (const unsigned blocks : {1u, 3u, 50u}) {
+            for (const unsigned loops : {0u, 1u, 2u, threads * blocks / 2, threads * blocks - 1, threads * blocks}) {
+                if (loops > threads * blocks) continue;
+                CAPTURE(threads);
+                CAPTURE(blocks);
+                CAPTURE(loops);
+                auto marks = filled(engine, loops + 1, 0u), most = filled(engine, 1, 0u);
+                engine.run(mark_loops{}, dynpar::shape(blocks, threads), loops, marks.data(), most.data());
+                CHECK(are_marked_once(marks, loops));
+                const unsigned warps = threads / 32 * blocks;
+                if (threads % 32 == 0) CHECK(most.value() <= (loops + warps - 1) / warps + 1);
+            }
+        }
+    }
+    for (const unsigned loops : {1u, 31u, 500u, many(2048), many(2049), many(70000)}) {
+        CAPTURE(loops);
+        auto marks = filled(engine, loops + 1, 0u), most = filled(engine, 1, 0u);
+        engine.run(launch_for_loops{}, dynpar::shape(1, 1), loops, marks.data(), most.data());
+        CHECK(are_marked_once(marks, loops));
+        if (loops <= 2048) CHECK(most.value() == 1);
+    }
+    CHECK(dynpar::check(dynpar::shape_for_loops(engine, 0, dynpar::at_most(256))) != dynpar::status::success);
 }
 
 // ---- nested_reduce
@@ -346,6 +437,133 @@ TEST_CASE("C22: a nested reduction gives each thread the value of its own loop, 
                 // Half of the loop is enough; threads that are in the middle of theirs may go on for a while.
                 if (length == one_huge && threads > 2) CHECK(asked.to_vector()[0] <= begins.back() * 3 / 4);
             }
+        }
+    }
+}
+
+// ---- nested_reduce_into
+
+/// A number, fetched.
+struct fetched_number {
+    const unsigned* numbers;
+    DYNPAR_FUNCTION unsigned fetch(unsigned i) const { return numbers[i]; }
+    DYNPAR_FUNCTION unsigned operator()(unsigned i, unsigned number) const { return number + i % 2; }
+};
+/// Bits that are set in an odd number of values: an operation that has no atomic of its own.
+struct parity {
+    using value_type = unsigned;
+    static DYNPAR_FUNCTION unsigned identity() { return 0; }
+    static DYNPAR_FUNCTION unsigned combine(unsigned a, unsigned b) { return a ^ b; }
+};
+/// What is at least 1000 is as good as any greater value.
+struct up_to_1000 {
+    using value_type = unsigned;
+    static DYNPAR_FUNCTION unsigned identity() { return 0; }
+    static DYNPAR_FUNCTION unsigned combine(unsigned a, unsigned b) { return a + b < 1000 ? a + b : 1000; }
+    static DYNPAR_FUNCTION bool is_final(unsigned value) { return value == 1000; }
+};
+
+/// Four values of each thread, each in a place of its own; the first one once more in a place for all.
+struct reduce_into_memory {
+    nested_for_options options;
+    form how;
+
+    template <class Block, class Body, class Monoid>
+    DYNPAR_FUNCTION dynpar::status reduce(Block& block, void* memory, unsigned count, const Body& body, Monoid monoid,
+                                          typename Monoid::value_type* into) const {
+        return how == form::by_warp
+                   ? dynpar::nested_reduce_into(block, count, body, monoid, into, options)
+                   : dynpar::nested_reduce_into(dynpar::this_block(block, memory), count, body, monoid, into, options);
+    }
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const unsigned* begin, const unsigned* numbers, unsigned* values,
+                                    unsigned* failed) const {
+        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned count = begin[i + 1] - begin[i], threads = block.num_blocks() * block.num_threads();
+        auto* memory = block.template shared<std::byte>(block.num_threads() * dynpar::nested_for_bytes<fetched_number>);
+        const fetched_number fetched{numbers + begin[i]};
+        unsigned* const mine = values + i;
+        const auto done = [&](dynpar::status s) {
+            if (s != dynpar::status::success) dynpar::atomic_add(failed, 1u);
+        };
+        done(reduce(block, memory, count, number_of{i}, dynpar::sum<unsigned>{}, mine));
+        done(reduce(block, memory, count, fetched, dynpar::largest<unsigned>{}, mine + threads));
+        done(reduce(block, memory, count, fetched, parity{}, mine + 2 * threads));
+        done(reduce(block, memory, count, number_of{i}, up_to_1000{}, mine + 3 * threads));
+        done(reduce(block, memory, count, fetched, dynpar::sum<unsigned>{}, values + 4 * threads));
+    }
+};
+
+/// What `reduce_into_memory` has to find, but for loops of more than `in_place` iterations.
+std::vector<unsigned> reduced(const std::vector<unsigned>& begins, const std::vector<unsigned>& numbers,
+                              unsigned in_place) {
+    const std::size_t threads = begins.size() - 1;
+    std::vector<unsigned> values(4 * threads + 1, 0);
+    for (unsigned i = 0; i < threads; ++i) {
+        const unsigned count = begins[i + 1] - begins[i];
+        for (unsigned k = 0; k < count && count <= in_place; ++k) {
+            const unsigned number = numbers[begins[i] + k] + k % 2;
+            values[i] += i + k % 100;
+            values[threads + i] = std::max(values[threads + i], number);
+            values[2 * threads + i] ^= number;
+            values[3 * threads + i] = std::min(values[3 * threads + i] + i + k % 100, 1000u);
+            values[4 * threads] += number;
+        }
+    }
+    return values;
+}
+
+TEST_CASE("C22: a nested reduction into memory has every iteration's value, at every width, whatever the lengths") {
+    auto engine = make_engine();
+    for (const unsigned threads : {1u, 31u, 32u, 100u, 256u, 1024u}) {
+        if (threads > widest_block) continue;
+        for (auto* const length : {none, one_huge, all_large, skewed}) {
+            const std::vector<unsigned> begins = begins_of(2 * threads, length);
+            std::vector<unsigned> numbers(begins.back() + 1);
+            for (unsigned i = 0; i < numbers.size(); ++i) numbers[i] = i * 2654435761u >> 7;
+            const auto begin = engine.make_buffer<unsigned>(begins), number = engine.make_buffer<unsigned>(numbers);
+            const std::vector<unsigned> expected = reduced(begins, numbers, ~0u);
+            for (const nested_for_options& options : all_options) {
+                for (const form how : {form::by_warp, form::by_block}) {
+                    CAPTURE(threads);
+                    CAPTURE(options.in_place);
+                    CAPTURE(static_cast<int>(options.grids));
+                    CAPTURE(static_cast<int>(how));
+                    auto values = filled(engine, static_cast<unsigned>(expected.size()), 0u);
+                    auto failed = filled(engine, 1, 0u);
+                    engine.run(reduce_into_memory{options, how},
+                               dynpar::shape(2, threads, threads * dynpar::nested_for_bytes<fetched_number>),
+                               static_cast<const unsigned*>(begin.data()), static_cast<const unsigned*>(number.data()),
+                               values.data(), failed.data());
+                    CHECK(values.to_vector() == expected);
+                    CHECK(failed.value() == 0);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("C22: where the child grid of a nested reduction is refused, its value is missing and the call says so") {
+    dynpar::limits limits;
+    limits.nesting_depth = 0;
+    auto engine = make_engine(limits);
+    constexpr unsigned threads = 64, large = 3;
+    const std::vector<unsigned> begins =
+        begins_of(threads, [](unsigned i) { return i == 3 || i == 7 || i == 40 ? 50u : 4u; });
+    const std::vector<unsigned> numbers(begins.back(), 12);
+    const auto begin = engine.make_buffer<unsigned>(begins), number = engine.make_buffer<unsigned>(numbers);
+    for (const form how : {form::by_warp, form::by_block}) {
+        for (const nested_grids grids : {nested_grids::one_each, nested_grids::one_for_all}) {
+            auto values = filled(engine, 4 * threads + 1, 0u);
+            auto failed = filled(engine, 1, 0u);
+            const dynpar::report report =
+                engine.try_run(reduce_into_memory{with(20, grids), how},
+                               dynpar::shape(1, threads, threads * dynpar::nested_for_bytes<fetched_number>),
+                               static_cast<const unsigned*>(begin.data()), static_cast<const unsigned*>(number.data()),
+                               values.data(), failed.data());
+            CHECK(report.lost_launches != 0);
+            CHECK(failed.value() == 5 * large);
+            CHECK(values.to_vector() == reduced(begins, numbers, 20));
         }
     }
 }

@@ -1,0 +1,35 @@
+// Which part of nested loops is left to whom: the options of `nested_for` and `nested_reduce_into`.
+#pragma once
+
+namespace dynpar {
+
+/// Into how many child grids `nested_for` puts long loops.
+enum class nested_grids : unsigned char {
+    automatic,   ///< what suits the engine: `one_each` where a launch costs little, else `one_for_all`
+    one_each,    ///< a grid for each loop
+    one_for_all  ///< a grid for all long loops of the warp or block that makes the call, with a list of them in scratch
+};
+
+/// Which part of the work `nested_for` leaves to whom. The defaults suit the engine; none of them changes what a
+/// program computes.
+struct nested_for_options {
+    /// A warp all of whose loops have at most so many iterations does not share them.
+    unsigned own = 4;
+    /// A loop of more iterations goes to a child grid; `all` keeps every loop in place. 0 is the engine's choice. On
+    /// the queue engine: for each thread of the warp or block that shares 32, and 8 in a grid of less than 1024 blocks,
+    /// which by itself would not fill a GPU; 64 at least. On the cdp engine, where a launch takes microseconds: 64 for
+    /// each thread, and 1024 at least. On the host engine `all`.
+    unsigned in_place = 0;
+    /// Iterations of a block of a child grid. 0 is the engine's choice: 1024 on the queue engine, and 256 in a grid of
+    /// less than 1024 blocks; 4096 on the cdp engine, 1024 on the host engine.
+    unsigned piece = 0;
+    /// The most threads of a child grid's block, which is moldable.
+    unsigned threads = 256;
+    /// How many child grids there are.
+    nested_grids grids = nested_grids::automatic;
+
+    /// For `in_place`: no loop goes to a child grid.
+    static constexpr unsigned all = ~0u;
+};
+
+}  // namespace dynpar
