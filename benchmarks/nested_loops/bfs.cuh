@@ -31,15 +31,15 @@ struct visit_frontier {
 
     template <class Block>
     static DYNPAR_FUNCTION dynpar::shape shape_for(const Block& block, unsigned vertices) {
-        if (!ByBlocks) return dynpar::shape_for(block, vertices, dynpar::at_most(block_threads));
+        if (!ByBlocks) return dynpar::shape_for_loops(block, vertices, dynpar::at_most(block_threads));
         return dynpar::shape((vertices - 1) / block_threads + 1, block_threads, block_bytes);
     }
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, tuned_search* s) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::loop_of(block, s->in_frontier);
         const bool has_vertex = i < s->in_frontier;
-        const unsigned from = has_vertex ? s->frontier[i] : s->frontier[0];
+        const unsigned from = s->frontier[has_vertex ? i : 0];
         const unsigned edges = has_vertex ? s->g.begin[from + 1] - s->g.begin[from] : 0;
         dynpar::nested_for_options options;
         options.in_place = s->in_place;
@@ -62,8 +62,8 @@ struct next_round {
         unsigned* const frontier = s->frontier;
         s->frontier = s->found;
         s->found = frontier;
-        s->in_frontier = s->in_found;
-        s->in_found = 0;
+        s->in_frontier = *s->in_found;
+        *s->in_found = 0;
         if (s->in_frontier == 0) return;
         ++s->round;
         using kernel = visit_frontier<ByBlocks>;
@@ -88,19 +88,22 @@ public:
           distance_(queue_benchmark::on_device<unsigned>(s.g.vertices())),
           frontier_(queue_benchmark::on_device<unsigned>(s.g.vertices())),
           found_(queue_benchmark::on_device<unsigned>(s.g.vertices())),
+          in_found_(queue_benchmark::on_device<unsigned>(1)),
           search_(queue_benchmark::on_device<tuned_search>(1)) {}
 
     void prepare(const tuning& how = {}) const {
+        const unsigned one = 1;
         queue_benchmark::fill(distance_, 0xff);
         dynpar::check(cudaMemset(distance_.data() + of_.first, 0, sizeof(unsigned)), "preparing a search");
         dynpar::check(cudaMemcpy(found_.data(), &of_.first, sizeof(unsigned), cudaMemcpyHostToDevice),
                       "preparing a search");
+        dynpar::check(cudaMemcpy(in_found_.data(), &one, sizeof one, cudaMemcpyHostToDevice), "preparing a search");
         tuned_search s{};
         s.g = {of_.g.vertices(), begin_.data(), neighbours_.data(), nullptr};
         s.distance = distance_.data();
         s.frontier = frontier_.data();
         s.found = found_.data();
-        s.in_found = 1;
+        s.in_found = in_found_.data();
         s.in_place = how.in_place;
         s.piece = how.piece;
         dynpar::check(cudaMemcpy(search_.data(), &s, sizeof s, cudaMemcpyHostToDevice), "preparing a search");
@@ -111,7 +114,7 @@ public:
 
 private:
     const graph_search& of_;
-    dynpar::buffer<unsigned> begin_, neighbours_, distance_, frontier_, found_;
+    dynpar::buffer<unsigned> begin_, neighbours_, distance_, frontier_, found_, in_found_;
     dynpar::buffer<tuned_search> search_;
 };
 

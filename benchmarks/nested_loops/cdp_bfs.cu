@@ -44,7 +44,7 @@ void measure(table& t, const graph_search& s, const search_on_device& there, dyn
 __device__ void plain_visit(graphs::search* s, unsigned edge) {
     const unsigned to = s->g.neighbours[edge];
     if (s->distance[to] == graphs::unseen && atomicCAS(&s->distance[to], graphs::unseen, s->round) == graphs::unseen)
-        s->found[atomicAdd(&s->in_found, 1u)] = to;
+        s->found[atomicAdd(s->in_found, 1u)] = to;
 }
 __global__ void plain_neighbours(graphs::search* s, unsigned first, unsigned edges) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -70,17 +70,19 @@ std::uint64_t search_plainly(cudaStream_t stream, const search_on_device& there,
                              unsigned long long* launched) {
     const auto begun = std::chrono::steady_clock::now();
     std::uint64_t grids = 0;
-    for (tuned_search s = there.control().value();; ++s.round) {
+    tuned_search s = there.control().value();
+    for (unsigned found = 1;; ++s.round) {
         std::swap(s.frontier, s.found);
-        s.in_frontier = s.in_found;
-        s.in_found = 0;
+        s.in_frontier = found;
         if (s.in_frontier == 0) return grids;
         if (std::chrono::steady_clock::now() - begun > std::chrono::duration<double>(seconds)) return 0;
         if (grids++ == 0) s.round = 1;
         dynpar::check(cudaMemcpyAsync(there.data(), &s, sizeof s, cudaMemcpyHostToDevice, stream), "beginning a level");
+        dynpar::check(cudaMemsetAsync(s.in_found, 0, sizeof found, stream), "beginning a level");
         plain_frontier<<<(s.in_frontier + 255) / 256, 256, 0, stream>>>(there.data(), threshold, launched);
         dynpar::check(cudaGetLastError(), "launching a level");
-        dynpar::check(cudaMemcpyAsync(&s, there.data(), sizeof s, cudaMemcpyDeviceToHost, stream), "ending a level");
+        dynpar::check(cudaMemcpyAsync(&found, s.in_found, sizeof found, cudaMemcpyDeviceToHost, stream),
+                      "ending a level");
         dynpar::check(cudaStreamSynchronize(stream), "running a level");
     }
 }

@@ -24,6 +24,10 @@ void measure_forms(table& t, const options& o, const graph_search& s, const sear
     const auto engine = make_engine(o, block_threads);
     const std::string wide = block_threads == 0 ? "" : ", " + std::to_string(block_threads);
     measure<false>(t, s, there, *engine, {}, "nested_for" + wide);
+    measure_queue(
+        t, *engine, s.work, "nested_for, both ways" + wide, [&] { there.prepare(); }, [&] { return there.is_right(); },
+        graphs::next_round<graphs::visit_neighbour, graphs::ways::both>{}, dynpar::shape(1, 1),
+        static_cast<graphs::search*>(there.data()));
     if (!o.has_sweep) return;
     for (const tuning& how :
          {tuning{"in place 128", 128, 0}, tuning{"in place 256", 256, 0}, tuning{"in place 512", 512, 0},

@@ -21,26 +21,36 @@ struct colouring {
     unsigned* colour;
     unsigned* waiting;  ///< vertices without a colour
     unsigned* still_waiting;
-    unsigned* ready;  ///< those that get one in this round
-    unsigned in_waiting, in_still_waiting, in_ready;
+    unsigned* ready;             ///< those that get one in this round
+    unsigned* in_still_waiting;  ///< counters, in memory of their own, as in `search`
+    unsigned* in_ready;
+    unsigned in_waiting;
     unsigned round;
+};
+
+/// A neighbour, and its colour.
+struct coloured {
+    unsigned vertex, colour;
 };
 
 /// Whether a neighbour has to get its colour first.
 struct comes_first {
     const colouring* c;
-    unsigned v;
-    DYNPAR_FUNCTION bool operator()(unsigned i) const {
-        const unsigned other = c->g.neighbours[c->g.begin[v] + i];
-        return c->colour[other] == no_colour && rank_of(other) > rank_of(v);
+    unsigned v, first;
+    DYNPAR_FUNCTION coloured fetch(unsigned i) const {
+        const unsigned other = c->g.neighbours[first + i];
+        return {other, c->colour[other]};
+    }
+    DYNPAR_FUNCTION bool operator()(unsigned, const coloured& other) const {
+        return other.colour == no_colour && rank_of(other.vertex) > rank_of(v);
     }
 };
 /// A bit for the colour of a neighbour, if it is one of 64.
 struct bit_of_colour {
     const colouring* c;
     unsigned first, least;
-    DYNPAR_FUNCTION unsigned long long operator()(unsigned i) const {
-        const unsigned colour = c->colour[c->g.neighbours[first + i]];
+    DYNPAR_FUNCTION unsigned fetch(unsigned i) const { return c->colour[c->g.neighbours[first + i]]; }
+    DYNPAR_FUNCTION unsigned long long operator()(unsigned, unsigned colour) const {
         return colour >= least && colour - least < 64 ? 1ull << (colour - least) : 0;
     }
 };
@@ -50,16 +60,16 @@ struct find_ready {
     static constexpr const char* name = "find_ready";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, colouring* c) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::loop_of(block, c->in_waiting);
         const bool has_vertex = i < c->in_waiting;
-        const unsigned v = has_vertex ? c->waiting[i] : 0;
-        const unsigned edges = has_vertex ? c->g.begin[v + 1] - c->g.begin[v] : 0;
-        const bool waits = dynpar::nested_reduce(block, edges, comes_first{c, v}, dynpar::whether_any{});
+        const unsigned v = has_vertex ? c->waiting[i] : 0, first = c->g.begin[v];
+        const unsigned edges = has_vertex ? c->g.begin[v + 1] - first : 0;
+        const bool waits = dynpar::nested_reduce(block, edges, comes_first{c, v, first}, dynpar::whether_any{});
         if (!has_vertex) return;
         if (waits) {
-            c->still_waiting[dynpar::atomic_append(&c->in_still_waiting)] = v;
+            c->still_waiting[dynpar::atomic_append(c->in_still_waiting)] = v;
         } else {
-            c->ready[dynpar::atomic_append(&c->in_ready)] = v;
+            c->ready[dynpar::atomic_append(c->in_ready)] = v;
         }
     }
 };
@@ -70,7 +80,7 @@ struct give_colours {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, colouring* c) const {
         const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
-        const bool has_vertex = i < c->in_ready;
+        const bool has_vertex = i < *c->in_ready;
         const unsigned v = has_vertex ? c->ready[i] : 0;
         const unsigned first = c->g.begin[v], edges = has_vertex ? c->g.begin[v + 1] - first : 0;
         bool is_done = !has_vertex;
@@ -95,13 +105,14 @@ struct next_colouring_round {
         unsigned* const waiting = c->waiting;
         c->waiting = c->still_waiting;
         c->still_waiting = waiting;
-        c->in_waiting = c->in_still_waiting;
-        c->in_still_waiting = 0;
-        c->in_ready = 0;
+        c->in_waiting = *c->in_still_waiting;
+        *c->in_still_waiting = 0;
+        *c->in_ready = 0;
         if (c->in_waiting == 0) return;
         ++c->round;
-        block.launch(find_ready{}, dynpar::shape_for(block, c->in_waiting, dynpar::at_most(256)), c);
-        block.then(dynpar::counted_grid<give_colours>{}, dynpar::shape(1, 1), &c->in_ready, c);
+        block.launch(find_ready{}, dynpar::shape_for_loops(block, c->in_waiting, dynpar::at_most(256)), c);
+        block.then(dynpar::counted_grid<give_colours>{}, dynpar::shape(1, 1), static_cast<const unsigned*>(c->in_ready),
+                   c);
         block.then(*this, dynpar::shape(1, 1), c);
     }
 };

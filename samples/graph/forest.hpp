@@ -33,8 +33,8 @@ struct forest {
 struct key_of_edge {
     const forest* f;
     unsigned first, component;
-    DYNPAR_FUNCTION edge_key operator()(unsigned i) const {
-        const unsigned other = f->component[f->g.neighbours[first + i]];
+    DYNPAR_FUNCTION unsigned fetch(unsigned i) const { return f->component[f->g.neighbours[first + i]]; }
+    DYNPAR_FUNCTION edge_key operator()(unsigned i, unsigned other) const {
         return other == component ? no_edge : key_of(f->g.weights[first + i], component, other);
     }
 };
@@ -48,9 +48,8 @@ struct find_lightest {
         const bool has_vertex = i < f->g.vertices;
         const unsigned first = has_vertex ? f->g.begin[i] : 0, edges = has_vertex ? f->g.begin[i + 1] - first : 0;
         const unsigned component = has_vertex ? f->component[i] : 0;
-        const edge_key key =
-            dynpar::nested_reduce(block, edges, key_of_edge{f, first, component}, dynpar::smallest<edge_key>{});
-        if (key != no_edge) dynpar::atomic_min(&f->lightest[component], key);
+        dynpar::nested_reduce_into(block, edges, key_of_edge{f, first, component}, dynpar::smallest<edge_key>{},
+                                   &f->lightest[component]);
     }
 };
 

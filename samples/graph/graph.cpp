@@ -53,7 +53,7 @@ void report_result(const char* name, const graph& g, const std::string& found, b
 }
 
 /// From one vertex to all that can be reached.
-template <class Visit, class Engine>
+template <class Visit, graphs::ways Ways = graphs::ways::forward, class Engine>
 void search_from(Engine& engine, const char* name, const graph& g, vertex first, const std::vector<unsigned>& expected,
                  const samples::command_line& command) {
     const graph_buffers there(engine, g);
@@ -66,10 +66,11 @@ void search_from(Engine& engine, const char* name, const graph& g, vertex first,
     distance.copy_from(at_first.data());
     queued.fill(0);
     found.fill(first);
-    const auto s = engine.template make_buffer<graphs::search>(
-        {graphs::search{there.view(), distance.data(), queued.data(), frontier.data(), found.data(), 0, 1, 0}});
+    const auto in_found = engine.template make_buffer<unsigned>({1u});
+    const auto s = engine.template make_buffer<graphs::search>({graphs::search{
+        there.view(), distance.data(), queued.data(), frontier.data(), found.data(), in_found.data(), 0, 0}});
 
-    const dynpar::report report = engine.run(graphs::next_round<Visit>{}, dynpar::shape(1, 1), s.data());
+    const dynpar::report report = engine.run(graphs::next_round<Visit, Ways>{}, dynpar::shape(1, 1), s.data());
 
     const std::vector<unsigned> distances = distance.to_vector();
     const auto reached = g.vertices() - std::count(distances.begin(), distances.end(), graphs::unseen);
@@ -112,8 +113,11 @@ void colour(Engine& engine, const graph& g, const samples::command_line& command
     const auto waiting = engine.template make_buffer<unsigned>(g.vertices());
     const auto still_waiting = engine.template make_buffer<unsigned>(all);
     const auto ready = engine.template make_buffer<unsigned>(g.vertices());
-    const auto c = engine.template make_buffer<colouring>({colouring{
-        there.view(), colours.data(), waiting.data(), still_waiting.data(), ready.data(), 0, g.vertices(), 0, 0}});
+    const auto in_still_waiting = engine.template make_buffer<unsigned>({g.vertices()});
+    const auto in_ready = engine.template make_buffer<unsigned>({0u});
+    const auto c = engine.template make_buffer<colouring>(
+        {colouring{there.view(), colours.data(), waiting.data(), still_waiting.data(), ready.data(),
+                   in_still_waiting.data(), in_ready.data(), 0, 0}});
 
     const dynpar::report report = engine.run(next_colouring_round{}, dynpar::shape(1, 1), c.data());
 
@@ -160,9 +164,9 @@ int main(int argc, char** argv) {
                                   "vertices with very many get child grids. Every result is compared with the CPU's.");
     options o;
     command.add_choice(
-        "--search", o.search, {"all", "bfs", "sssp", "forest", "colours"},
-        "breadth first, the shortest ways to each vertex, a minimum spanning forest, or colours that differ "
-        "between neighbours");
+        "--search", o.search, {"all", "bfs", "both", "sssp", "forest", "colours"},
+        "breadth first; the same from both sides, where vertices that are missing look back if many are near; the "
+        "shortest ways to each vertex, a minimum spanning forest, or colours that differ between neighbours");
     command.add_choice("--input", o.input, {"rmat", "roads"}, "what graph is drawn");
     command.add_integer("--scale", o.scale, 4, 22, "rmat: 2^scale vertices, with 16 edges each on average");
     command.add_integer("--side", o.side, 2, 4096, "roads: crossings along a side of the grid");
@@ -193,6 +197,8 @@ int main(int argc, char** argv) {
         using namespace graphs;
         if (o.search == "all" || o.search == "bfs")
             search_from<visit_neighbour>(engine, "bfs", g, first, steps_from(g, first), command);
+        if (o.search == "all" || o.search == "both")
+            search_from<visit_neighbour, ways::both>(engine, "both", g, first, steps_from(g, first), command);
         if (o.search == "all" || o.search == "sssp")
             search_from<shorten_way>(engine, "sssp", g, first, lengths_from(g, first), command);
         if ((o.search == "all" && g.vertices() <= most_vertices_of_forest) || o.search == "forest")

@@ -68,8 +68,7 @@ struct visit_parents {
         } else if constexpr (How == form::share) {
             dynpar::nested_for(block, children, add_child{first, f.sums + i});
         } else {
-            const number sum = dynpar::nested_reduce(block, children, child_value{first}, dynpar::sum<number>{});
-            if (has_parent) f.sums[i] = sum;
+            dynpar::nested_reduce_into(block, children, child_value{first}, dynpar::sum<number>{}, f.sums + i);
         }
     }
 };

@@ -159,12 +159,14 @@ TEST_CASE("searches of graphs find what the CPU finds") {
             distance.copy_from(at_first.data());
             queued.fill(0);
             found.fill(first);
+            const auto in_found = engine.make_buffer<unsigned>({1u});
             const auto s = engine.make_buffer<search>(
-                {search{there, distance.data(), queued.data(), frontier.data(), found.data(), 0, 1, 0}});
+                {search{there, distance.data(), queued.data(), frontier.data(), found.data(), in_found.data(), 0, 0}});
             engine.run(kernel, dynpar::shape(1, 1), s.data());
             return distance.to_vector();
         };
         CHECK((search_from(next_round<visit_neighbour>{}) == steps_from(g, first)));
+        CHECK((search_from(next_round<visit_neighbour, ways::both>{}) == steps_from(g, first)));
         CHECK((search_from(next_round<shorten_way>{}) == lengths_from(g, first)));
 
         std::vector<unsigned> all(g.vertices());
@@ -180,8 +182,11 @@ TEST_CASE("searches of graphs find what the CPU finds") {
 
         found.copy_from(all.data());
         distance.fill(no_colour);
-        const auto c = engine.make_buffer<colouring>(
-            {colouring{there, distance.data(), frontier.data(), found.data(), queued.data(), 0, g.vertices(), 0, 0}});
+        const auto in_still_waiting = engine.make_buffer<unsigned>({g.vertices()});
+        const auto in_ready = engine.make_buffer<unsigned>({0u});
+        const auto c =
+            engine.make_buffer<colouring>({colouring{there, distance.data(), frontier.data(), found.data(),
+                                                     queued.data(), in_still_waiting.data(), in_ready.data(), 0, 0}});
         engine.run(next_colouring_round{}, dynpar::shape(1, 1), c.data());
         CHECK((distance.to_vector() == colours_of(g)));
     }
