@@ -84,8 +84,10 @@ struct look_back {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, search* s) const {
         const unsigned v = block.block_rank() * block.num_threads() + block.thread_rank();
-        const bool is_missing = v < s->g.vertices && s->distance[v] == unseen;
-        const unsigned first = is_missing ? s->g.begin[v] : 0, edges = is_missing ? s->g.begin[v + 1] - first : 0;
+        const bool is_vertex = v < s->g.vertices;
+        const unsigned distance = is_vertex ? s->distance[v] : 0;
+        const unsigned first = is_vertex ? s->g.begin[v] : 0, end = is_vertex ? s->g.begin[v + 1] : 0;
+        const unsigned edges = distance == unseen ? end - first : 0;
         if (dynpar::nested_reduce(block, edges, is_in_frontier{s, s->g.neighbours + first}, dynpar::whether_any{})) {
             s->distance[v] = s->round;
             s->found[dynpar::atomic_append(s->in_found)] = v;
@@ -114,11 +116,17 @@ enum class ways { forward, both };
 template <class Visit, ways Ways = ways::forward>
 struct next_round {
     static constexpr const char* name = "next_round";
-    static constexpr unsigned many = 32;  ///< a frontier of so many-th of all vertices has most of the edges
+
+    /// Whether the frontier has so many edges that it is less work to look at all vertices: few vertices have most of
+    /// the edges, and those are found early.
+    static DYNPAR_FUNCTION bool is_wide(const search& s, unsigned before) {
+        return s.in_frontier > s.g.vertices / (s.in_frontier > before ? 32 : 8);
+    }
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, search* s) const {
         unsigned* const frontier = s->frontier;
+        const unsigned before = s->in_frontier;
         s->frontier = s->found;
         s->found = frontier;
         s->in_frontier = *s->in_found;
@@ -126,7 +134,7 @@ struct next_round {
         if (s->in_frontier == 0) return;
         ++s->round;
         const dynpar::at_most width(256);
-        if (Ways == ways::both && s->in_frontier > s->g.vertices / many) {
+        if (Ways == ways::both && is_wide(*s, before)) {
             block.launch(look_back{}, dynpar::shape_for(block, s->g.vertices, width), s);
         } else {
             block.launch(visit_frontier<Visit>{}, dynpar::shape_for_loops(block, s->in_frontier, width), s);
