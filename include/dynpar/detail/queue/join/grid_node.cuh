@@ -71,13 +71,16 @@ __device__ inline arena_index make_node(arena_index parent, std::uint32_t depth)
 __device__ inline arena_index ensure_shared_node(arena_index& own, arena_index grid, std::uint32_t depth) {
     const arena_index there = load_relaxed(own);
     if (there != 0) return there;
-    const arena_index mine = make_node(grid, depth);
-    if (mine == 0) return 0;
-    fence_in_block();
-    const arena_index found = compare_exchange_relaxed(own, 0u, mine);
-    if (found == 0) return mine;
-    release(mine, 0);
-    return found;
+    // Mostly all lanes of a warp come at once. If each made a node, all but one would give theirs back at once.
+    return once_for_lanes_here<arena_index>(&own, [&]() -> arena_index {
+        const arena_index mine = make_node(grid, depth);
+        if (mine == 0) return 0;
+        fence_in_block();
+        const arena_index found = compare_exchange_relaxed(own, 0u, mine);
+        if (found == 0) return mine;
+        release(mine, 0);
+        return found;
+    });
 }
 
 /// Of the only block of a grid with a node, where that node will do: takes it as the block's own, unless another of its

@@ -130,6 +130,19 @@ __device__ __noinline__ inline unsigned stack_place() {
 /// Between two accesses that are not one: where the CPU lets another thread go on, as a GPU may.
 __device__ inline void between_accesses() {}
 
+/// What `make` returns to one of the lanes that are here together with the same key. Lanes that come later, or by
+/// another way, make another.
+template <class T, class Make>
+__device__ inline T once_for_lanes_here(const void* key, const Make& make) {
+    const unsigned together = __match_any_sync(__activemask(), reinterpret_cast<unsigned long long>(key));
+    const int first = __ffs(static_cast<int>(together)) - 1;
+    unsigned lane;
+    asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+    T made{};
+    if (static_cast<int>(lane) == first) made = make();
+    return __shfl_sync(together, made, first);
+}
+
 /// The multiprocessor's clock.
 __device__ inline unsigned cycles_now() {
     unsigned now;
@@ -141,6 +154,10 @@ __device__ inline unsigned cycles_now() {
 
 // For a model checker (tests/model_checked), which tries the values that a load may find.
 __device__ inline void between_accesses() {}
+template <class T, class Make>
+__device__ inline T once_for_lanes_here(const void*, const Make& make) {
+    return make();
+}
 __device__ inline void fence() { model_checked::fence(); }
 __device__ inline void fence_in_block() { model_checked::fence_in_block(); }
 __device__ inline void fence_for_host() { model_checked::fence(); }
@@ -259,6 +276,11 @@ __device__ inline const void* opaque(const void* address) { return address; }
 __device__ __noinline__ inline unsigned stack_place() {
     volatile unsigned here = 0;
     return static_cast<unsigned>(__cvta_generic_to_local(const_cast<unsigned*>(&here)));
+}
+/// Lanes do not run in step here: each makes one.
+template <class T, class Make>
+__device__ inline T once_for_lanes_here(const void*, const Make& make) {
+    return make();
 }
 __device__ inline unsigned cycles_now() { return simulated_gpu::cycles(); }
 
