@@ -62,6 +62,21 @@ struct noted_grid {
     }
 };
 
+TEST_CASE("a grid of very many blocks of a warp calls the reserve, and a smaller one does not") {
+    const other_settings changed;
+    simulated_gpu::current_settings().blocks_start_late = false;
+    auto engine = engine_with_reserve();
+    const auto worker_blocks_of_grid = [&](unsigned blocks) {
+        auto noted = filled(engine, 1, 0u);
+        engine.run(noted_grid{}, dynpar::shape(blocks, 32), noted.data());
+        return __builtin_popcount(noted.to_vector()[0]);
+    };
+    int most = 0;
+    for (int run = 0; run < 20; ++run) CHECK(worker_blocks_of_grid(200) <= 3);
+    for (int run = 0; run < 100 && most < 4; ++run) most = std::max(most, worker_blocks_of_grid(4000));
+    CHECK(most == 4);
+}
+
 TEST_CASE("there is no reserve where a multiprocessor has several worker blocks") {
     const other_settings changed;
     simulated_gpu::current_settings().kernel_threads = 256;

@@ -1,9 +1,9 @@
 // Queue engine: the reserve: a second worker block on each multiprocessor, which waits when a run begins.
 //
-// Warps that run short grids of a warp wait for their instructions most of the time, so twice as many get more done.
+// Warps that run short blocks of a warp wait for their instructions most of the time, so twice as many get more done.
 // Lanes that join, and grids that stream through memory, only crowd each other out of the first-level cache. So a warp
-// that sees many short grids of a warp calls the reserve. If none does for a millisecond, the reserve ends, since other
-// kernels may want its place. Until it is called, it has no part in the run.
+// that sees many short grids of a warp, or a grid of very many such blocks, calls the reserve. If none does for a
+// millisecond, the reserve ends, since other kernels may want its place. Until it is called, it has no part in the run.
 //
 // Which worker blocks are the reserve turns out when they begin: those that find another on their multiprocessor. CUDA
 // does not say where it puts blocks, and some multiprocessors get two before others have any; by number the reserve
@@ -13,6 +13,7 @@
 #pragma once
 
 #include "../device_trace.cuh"
+#include "queues/open_grids.cuh"
 #include "queues/task_deque.cuh"
 
 #if defined(__CUDACC__)
@@ -48,17 +49,35 @@ __device__ __noinline__ inline bool wait_to_be_called(run_control& control) {
     return __syncthreads_or(static_cast<int>(seen == reserve_is_called)) != 0;
 }
 
+/// One lane.
+__device__ inline void call_reserve() {
+    store_relaxed_in_block(this_block().gang.knows_reserve, 1u);
+    compare_exchange_relaxed(engine().control->reserve, static_cast<unsigned>(reserve_waits), reserve_is_called);
+}
+
+/// All lanes of a warp that has run a block of its worker block's chunk, in so many cycles: calls the reserve if it
+/// would help. Where blocks take long, more warps mostly wait for the same memory, and end at more different times.
+__device__ inline void call_reserve_for_blocks(unsigned cycles) {
+    gang_state& gang = this_block().gang;
+    if (lane_rank() != 0 || cycles > tuning::reserve_step_cycles || load_relaxed_in_block(gang.knows_reserve) != 0)
+        return;
+    const std::uint32_t many = engine().worker_blocks * (blockDim.x / warp_size) * tuning::reserve_least_blocks;
+    for (std::uint32_t& place : gang.open_grids) {
+        const open_grid_word seen(load_relaxed_in_block(place));
+        if (seen.width() == info::on_warp && seen.left() >= static_cast<int>(many)) return call_reserve();
+    }
+}
+
 /// All lanes of a warp that has wide tasks and waits for nothing, after several steps: calls the reserve if it would
 /// help. `cycles`: that a step took.
 __device__ inline void call_reserve_if_useful(unsigned cycles) {
-    gang_state& gang = this_block().gang;
+    const gang_state& gang = this_block().gang;
     const warp_state& warp = this_warp();
     if (lane_rank() != 0 || cycles > tuning::reserve_step_cycles || load_relaxed_in_block(gang.knows_reserve) != 0 ||
         warp.wide_owner_end - warp.wide_steal_end < tuning::reserve_least_tasks)
         return;
     if ((slot<wide_task>(warp.wide_owner_end - 1).info & info::width_mask) != info::on_warp) return;
-    store_relaxed_in_block(gang.knows_reserve, 1u);
-    compare_exchange_relaxed(engine().control->reserve, static_cast<unsigned>(reserve_waits), reserve_is_called);
+    call_reserve();
 }
 
 }  // namespace queue

@@ -362,7 +362,9 @@ __device__ __noinline__ inline bool run_of_chunk(warp_claim claim) {
         if (lane_rank() == 0) end_search();
         const std::uint32_t width = field_of_words<offsetof(wide_task, info)>(claimed.word) & info::width_mask;
         if (width == info::on_warp && claimed.count == 1) {
+            const unsigned begun = cycles_now();
             run_on_warp<false>(claimed.word, claimed.first, claimed.counted);
+            call_reserve_for_blocks(cycles_now() - begun);
         } else if (width == info::on_lane) {
             run_claimed_on_lanes<false>(claimed);
         } else {
