@@ -273,7 +273,10 @@ __device__ DYNPAR_NOINLINE inline void donate() {
             if (wides != 0) {
                 const wide_task& oldest = slot<wide_task>(warp.wide_steal_end);
                 for_lanes = is_for_lanes(oldest);
-                in_half = oldest.last - oldest.first > grain_of(oldest.info & info::width_mask);
+                // Of many tasks of few blocks some tasks, as if they had one.
+                const std::uint32_t blocks = oldest.last - oldest.first;
+                in_half = blocks > grain_of(oldest.info & info::width_mask) &&
+                          (wides < tuning::donated_wide_tasks_part || blocks > wides);
             }
             // More than one donation only out of plenty: a warp that donates everything posts the next request.
             if (in_half ||
