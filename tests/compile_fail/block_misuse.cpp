@@ -28,6 +28,18 @@ struct body {
     DYNPAR_FUNCTION void operator()(unsigned) const {}
 };
 
+struct fetched_text {
+    std::string fetch(unsigned) const { return {}; }
+    DYNPAR_FUNCTION void operator()(unsigned, const std::string&) const {}
+};
+struct fetched_body {
+    DYNPAR_FUNCTION unsigned fetch(unsigned i) const { return i; }
+    DYNPAR_FUNCTION unsigned operator()(unsigned, unsigned number) const { return number; }
+};
+struct short_value {
+    DYNPAR_FUNCTION short operator()(unsigned) const { return 1; }
+};
+
 struct misuse {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* count,
@@ -52,8 +64,14 @@ struct misuse {
         dynpar::nested_for(all, 3, text_body{});
 #elif MISTAKE == 11
         dynpar::nested_for(block, 3.0f, body{});
+#elif MISTAKE == 12
+        dynpar::nested_for(block, 3, fetched_text{});
+#elif MISTAKE == 13
+        dynpar::nested_reduce_into(block, 3, short_value{}, dynpar::sum<short>{}, reinterpret_cast<short*>(count));
 #endif
         dynpar::nested_for(all, 3, body{});
+        dynpar::nested_for(block, 3, fetched_body{});
+        dynpar::nested_reduce_into(all, 3, fetched_body{}, dynpar::sum<unsigned>{}, count);
         all_threads.add(block, 1);
         dynpar::reduce(dynpar::this_warp(block), large{}, add_up{});
         if (dynpar::any(all, true)) dynpar::atomic_add(count, 1u);
