@@ -69,7 +69,7 @@ __global__ void plain_curves(curves::drawing* d, unsigned threshold, unsigned lo
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= d->count) return;
     const unsigned lines = curves::lines_of(d->curves[i], d->tolerance);
-    const unsigned begin = atomicAdd(&d->used, lines + 1);
+    const unsigned begin = atomicAdd(d->used, lines + 1);
     d->chains[i] = begin;
     if (begin > d->room || lines >= d->room - begin) return;
     const curves::put_point put{d, i, {begin, lines}};

@@ -53,16 +53,15 @@ public:
           curves_(queue_benchmark::on_device(w.drawn, w.drawn.size())),
           points_(queue_benchmark::on_device<curves::point>(w.points)),
           chains_(queue_benchmark::on_device<unsigned>(w.drawn.size())),
+          used_(queue_benchmark::on_device<unsigned>(1)),
           drawing_(queue_benchmark::on_device<curves::drawing>(1)) {}
 
     void prepare() const {
-        const curves::drawing d{curves_.data(),
-                                static_cast<unsigned>(of_.drawn.size()),
-                                of_.tolerance,
-                                points_.data(),
-                                chains_.data(),
-                                of_.points,
-                                0};
+        const curves::drawing d{curves_.data(), static_cast<unsigned>(of_.drawn.size()),
+                                of_.tolerance,  points_.data(),
+                                chains_.data(), of_.points,
+                                used_.data()};
+        queue_benchmark::fill(used_, 0);
         queue_benchmark::fill(points_, 0xff);
         dynpar::check(cudaMemcpy(drawing_.data(), &d, sizeof d, cudaMemcpyHostToDevice), "preparing curves");
     }
@@ -77,7 +76,7 @@ private:
     const curve_work& of_;
     dynpar::buffer<curves::curve> curves_;
     dynpar::buffer<curves::point> points_;
-    dynpar::buffer<unsigned> chains_;
+    dynpar::buffer<unsigned> chains_, used_;
     dynpar::buffer<curves::drawing> drawing_;
 };
 

@@ -34,14 +34,16 @@ int main(int argc, char** argv) {
         const auto chains = engine.template make_buffer<unsigned>(drawn.size());
         const auto places = engine.template make_buffer<point>(static_cast<std::size_t>(points));
         const auto room = static_cast<unsigned>(points);
-        const auto shared = engine.template make_buffer<drawing>({drawing{
-            there.data(), static_cast<unsigned>(drawn.size()), tolerance, places.data(), chains.data(), room, 0}});
+        const auto used = engine.template make_buffer<unsigned>({0u});
+        const auto shared =
+            engine.template make_buffer<drawing>({drawing{there.data(), static_cast<unsigned>(drawn.size()), tolerance,
+                                                          places.data(), chains.data(), room, used.data()}});
 
         const dynpar::report report =
             engine.run(draw_curves{}, dynpar::shape_for(engine, drawn.size(), dynpar::at_most(256)), shared.data());
 
         const bool is_right =
-            shared.value().used == room && are_right(drawn, tolerance, chains.to_vector(), places.to_vector());
+            used.value() == room && are_right(drawn, tolerance, chains.to_vector(), places.to_vector());
         char line[200];
         std::snprintf(line, sizeof line, "%zu curves, %u points in %llu grids: %s  %.3f ms", drawn.size(), room,
                       static_cast<unsigned long long>(report.grids), is_right ? "right" : "WRONG",

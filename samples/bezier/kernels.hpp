@@ -44,7 +44,7 @@ struct drawing {
     point* points;     ///< of all chains; a chain's lie side by side
     unsigned* chains;  ///< of each curve: where its chain begins
     unsigned room;     ///< for so many points
-    unsigned used;     ///< how many there are, or would be if there were room
+    unsigned* used;    ///< how many there are, or would be if there were room; in memory of its own, as all count there
 };
 
 /// One point of a chain.
@@ -58,20 +58,23 @@ struct put_point {
     }
 };
 
-/// A thread for each curve takes room for its chain, and has it filled.
+/// A thread for each curve. A warp takes room for the chains of all its threads, which then share the points.
 struct draw_curves {
     static constexpr const char* name = "draw_curves";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, drawing* d) const {
         const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
-        unsigned lines = 0, begin = 0, points = 0;
-        if (i < d->count) {
-            lines = lines_of(d->curves[i], d->tolerance);
-            points = lines + 1;
-            begin = dynpar::atomic_add(&d->used, points);
-            d->chains[i] = begin;
-            if (begin > d->room || points > d->room - begin) points = 0;  // `used` says that there was no room
-        }
+        const bool has_curve = i < d->count;
+        const unsigned lines = has_curve ? lines_of(d->curves[i], d->tolerance) : 0;
+        unsigned points = has_curve ? lines + 1 : 0;
+
+        const auto warp = dynpar::this_warp(block);
+        const unsigned last = warp.num_threads() - 1;
+        const unsigned up_to = dynpar::inclusive_scan(warp, points, dynpar::plus{});
+        const unsigned first = warp.thread_rank() == last ? dynpar::atomic_add(d->used, up_to) : 0;
+        const unsigned begin = dynpar::broadcast(warp, first, last) + up_to - points;
+        if (has_curve) d->chains[i] = begin;
+        if (begin > d->room || points > d->room - begin) points = 0;  // `used` says that there was no room
         dynpar::nested_for(block, points, put_point{d, i, {begin, lines}});
     }
 };
