@@ -16,12 +16,12 @@ struct nested_for_options {
     /// A warp all of whose loops have at most so many iterations does not share them.
     unsigned own = 4;
     /// A loop of more iterations goes to a child grid; `all` keeps every loop in place. 0 is the engine's choice. On
-    /// the queue engine: for each thread of the warp or block that shares 32, and 8 in a grid of less than 1024 blocks,
-    /// which by itself would not fill a GPU; 64 at least. On the cdp engine, where a launch takes microseconds: 64 for
-    /// each thread, and 1024 at least. On the host engine `all`.
+    /// the queue engine for each thread of the warp or block that shares: 8 in a grid of less than 1024 blocks, which
+    /// by itself would not fill a GPU, 64 in one of 2560 and more, else 32; but 64 for a loop at least. On the cdp
+    /// engine, where a launch takes microseconds: 64 for each thread, and 1024 at least. On the host engine `all`.
     unsigned in_place = 0;
-    /// Iterations of a block of a child grid. 0 is the engine's choice: 1024 on the queue engine, and 256 in a grid of
-    /// less than 1024 blocks; 4096 on the cdp engine, 1024 on the host engine.
+    /// Iterations of a block of a child grid. 0 is the engine's choice: on the queue engine 256, 2048 or 1024, for
+    /// grids as above; 4096 on the cdp engine, 1024 on the host engine.
     unsigned piece = 0;
     /// The most threads of a child grid's block, which is moldable.
     unsigned threads = 256;

@@ -136,10 +136,10 @@ struct nested_plan {
 };
 
 /// `sharing`: how many threads share their loops. Where a launch costs little, a grid of few blocks gives away more:
-/// its blocks alone would not fill the GPU. In a grid of many blocks, loops of one piece stay where they are.
+/// its blocks alone would not fill the GPU. One that fills it more than once keeps what takes a warp 64 turns.
 template <class Block>
 DYNPAR_FUNCTION nested_plan plan_of(const Block& block, const nested_for_options& options, unsigned sharing) {
-    constexpr unsigned greatest_piece = 1u << 31, many_blocks = 1024;
+    constexpr unsigned greatest_piece = 1u << 31, many_blocks = 1024, very_many_blocks = 2560;
     nested_plan plan{options.own, options.in_place, options.piece, options.threads,
                      options.grids == nested_grids::one_for_all};
     if constexpr (runs_on_host<Block>::value) {
@@ -150,9 +150,10 @@ DYNPAR_FUNCTION nested_plan plan_of(const Block& block, const nested_for_options
         if (plan.in_place == 0) plan.in_place = sharing < 16 ? 1024 : 64 * sharing;
         if (plan.piece == 0) plan.piece = 4096;
     } else {
-        const bool is_large_grid = block.num_blocks() >= many_blocks;
-        if (plan.in_place == 0) plan.in_place = sharing < 8 ? 64 : (is_large_grid ? 32 : 8) * sharing;
-        if (plan.piece == 0) plan.piece = is_large_grid ? 1024 : 256;
+        const unsigned blocks = block.num_blocks();
+        const unsigned turns = blocks >= very_many_blocks ? 64 : blocks >= many_blocks ? 32 : 8;
+        if (plan.in_place == 0) plan.in_place = sharing < 8 ? 64 : turns * sharing;
+        if (plan.piece == 0) plan.piece = turns * warp_threads;
     }
     if (plan.piece > greatest_piece) plan.piece = greatest_piece;
     return plan;
