@@ -35,12 +35,19 @@ template <class T>
 using atomic_integer =
     std::conditional_t<std::is_signed_v<T>, std::conditional_t<sizeof(T) == 4, int, long long>, atomic_word<T>>;
 
+/// Room for a value that need not have a default constructor.
+template <class T>
+union room_for_value {
+    DYNPAR_FUNCTION room_for_value() {}
+    T value;
+};
+
 template <class To, class From>
 DYNPAR_FUNCTION To same_bits(const From& from) {
     static_assert(sizeof(To) == sizeof(From));
-    To to;
-    memcpy(&to, &from, sizeof(To));
-    return to;
+    room_for_value<To> to;
+    memcpy(static_cast<void*>(&to.value), &from, sizeof(To));
+    return to.value;
 }
 
 /// Leaves `desired` where the bits of `expected` are; returns what was there.
@@ -63,9 +70,9 @@ DYNPAR_FUNCTION T load_relaxed(const T* address) {
     const atomic_word<T> value = *reinterpret_cast<const volatile atomic_word<T>*>(address);
     return same_bits<T>(value);
 #else
-    T value;
-    __atomic_load(address, &value, __ATOMIC_RELAXED);
-    return value;
+    room_for_value<T> found;
+    __atomic_load(address, &found.value, __ATOMIC_RELAXED);
+    return found.value;
 #endif
 }
 
@@ -218,9 +225,9 @@ DYNPAR_FUNCTION T atomic_load(const T* address) {
     __threadfence();
     return detail::same_bits<T>(value);
 #else
-    T value;
-    __atomic_load(address, &value, __ATOMIC_ACQUIRE);
-    return value;
+    detail::room_for_value<T> found;
+    __atomic_load(address, &found.value, __ATOMIC_ACQUIRE);
+    return found.value;
 #endif
 }
 

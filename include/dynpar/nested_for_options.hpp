@@ -11,7 +11,7 @@ enum class nested_grids : unsigned char {
 };
 
 /// Which part of the work `nested_for` leaves to whom. The defaults suit the engine; none of them changes what a
-/// program computes.
+/// program computes. All threads of a warp, or of a block that shares, give the same.
 struct nested_for_options {
     /// A warp all of whose loops have at most so many iterations does not share them.
     unsigned own = 4;
@@ -23,7 +23,7 @@ struct nested_for_options {
     /// Iterations of a block of a child grid. 0 is the engine's choice: on the queue engine 256, 2048 or 1024, for
     /// grids as above; 4096 on the cdp engine, 1024 on the host engine.
     unsigned piece = 0;
-    /// The most threads of a child grid's block, which is moldable.
+    /// The most threads of a child grid's block, which is moldable; 0 is 256, and more than 1024 are 1024.
     unsigned threads = 256;
     /// How many child grids there are.
     nested_grids grids = nested_grids::automatic;

@@ -44,41 +44,67 @@ struct combine_by {
     }
 };
 
-/// How a value in memory is combined with another one, if not by comparing and exchanging.
+/// How a value in memory is combined with another one: by comparing and exchanging, if there is no operation for it.
+template <class Monoid, class T>
+DYNPAR_FUNCTION void combine_by_exchange(T* address, const T& value) {
+    change_atomically(address, [&](const T& before) { return Monoid::combine(before, value); });
+}
 template <class Monoid>
 struct atomic_combination {
     template <class T>
     static DYNPAR_FUNCTION void run(T* address, const T& value) {
-        change_atomically(address, [&](const T& before) { return Monoid::combine(before, value); });
+        combine_by_exchange<Monoid>(address, value);
     }
 };
 template <class T>
 struct atomic_combination<sum<T>> {
-    static DYNPAR_FUNCTION void run(T* address, const T& value) { atomic_add(address, value); }
+    static DYNPAR_FUNCTION void run(T* address, const T& value) {
+        if constexpr (is_atomic_number<T>) {
+            atomic_add(address, value);
+        } else {
+            combine_by_exchange<sum<T>>(address, value);
+        }
+    }
 };
 // Of the others most change nothing where many have the same memory, and a look costs less than an atomic operation.
 template <class T>
 struct atomic_combination<smallest<T>> {
     static DYNPAR_FUNCTION void run(T* address, const T& value) {
-        if (value < load_relaxed(address)) atomic_min(address, value);
+        if constexpr (is_atomic_number<T>) {
+            if (value < load_relaxed(address)) atomic_min(address, value);
+        } else {
+            combine_by_exchange<smallest<T>>(address, value);
+        }
     }
 };
 template <class T>
 struct atomic_combination<largest<T>> {
     static DYNPAR_FUNCTION void run(T* address, const T& value) {
-        if (load_relaxed(address) < value) atomic_max(address, value);
+        if constexpr (is_atomic_number<T>) {
+            if (load_relaxed(address) < value) atomic_max(address, value);
+        } else {
+            combine_by_exchange<largest<T>>(address, value);
+        }
     }
 };
 template <class T>
 struct atomic_combination<bits_of_all<T>> {
     static DYNPAR_FUNCTION void run(T* address, const T& value) {
-        if ((load_relaxed(address) & static_cast<T>(~value)) != 0) atomic_and(address, value);
+        if constexpr (is_atomic_integer<T>) {
+            if ((load_relaxed(address) & static_cast<T>(~value)) != 0) atomic_and(address, value);
+        } else {
+            combine_by_exchange<bits_of_all<T>>(address, value);
+        }
     }
 };
 template <class T>
 struct atomic_combination<bits_of_any<T>> {
     static DYNPAR_FUNCTION void run(T* address, const T& value) {
-        if ((value & static_cast<T>(~load_relaxed(address))) != 0) atomic_or(address, value);
+        if constexpr (is_atomic_integer<T>) {
+            if ((value & static_cast<T>(~load_relaxed(address))) != 0) atomic_or(address, value);
+        } else {
+            combine_by_exchange<bits_of_any<T>>(address, value);
+        }
     }
 };
 
@@ -150,24 +176,19 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type reduce_short(cons
     const iterations_of_warp<Block> few(warp, count);
     value result = Monoid::identity();
     for (unsigned first = 0; first < few.all(); first += together * threads) {
-        value values[together];
-        unsigned before[together];  // iterations of the same loop before this one
-#if DYNPAR_ON_DEVICE
-#pragma unroll
-#endif
-        for (unsigned k = 0; k < together; ++k) {
-            values[k] = Monoid::identity();
-            before[k] = 0;
-        }
+        struct {
+            value of = Monoid::identity();
+            unsigned before = 0;  // iterations of the same loop before this one
+        } turns[together];
         run_together<Count, Body>(
             [&](unsigned k) {
                 auto it = few.template at<Count>(first + k * threads, body);
-                before[k] = it.is_there ? static_cast<unsigned>(it.i) : 0;
+                turns[k].before = it.is_there ? static_cast<unsigned>(it.i) : 0;
                 it.i += begin;
                 return it;
             },
             [&](unsigned k, const nested_iteration<Count, Body>& it, const auto&... found) {
-                values[k] = static_cast<value>(run_iteration<Count>(warp.block(), it.body, it.i, found...));
+                turns[k].of = static_cast<value>(run_iteration<Count>(warp.block(), it.body, it.i, found...));
             });
 #if DYNPAR_ON_DEVICE
 #pragma unroll
@@ -177,12 +198,12 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type reduce_short(cons
             if (turn >= few.all()) break;
             // Each thread combines with those before it that have the same loop, and then has the loop up to its own.
             for (unsigned step = 1; step < threads; step *= 2) {
-                const value of_earlier = dynpar::shuffle(warp, values[k], rank < step ? rank : rank - step);
-                if (rank >= step && before[k] >= step) values[k] = Monoid::combine(of_earlier, values[k]);
+                const value of_earlier = dynpar::shuffle(warp, turns[k].of, rank < step ? rank : rank - step);
+                if (rank >= step && turns[k].before >= step) turns[k].of = Monoid::combine(of_earlier, turns[k].of);
             }
             const unsigned last = few.end() < end ? few.end() : end;
             const bool has_part = few.begin() < last && last > turn;
-            const value of_part = dynpar::shuffle(warp, values[k], has_part ? last - 1 - turn : rank);
+            const value of_part = dynpar::shuffle(warp, turns[k].of, has_part ? last - 1 - turn : rank);
             if (has_part) result = Monoid::combine(result, of_part);
         }
     }
@@ -205,7 +226,8 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type reduce_in_warp(Bl
         value result = Monoid::identity();
         index begin = 0;  // of what is shared
         if constexpr (has_final_value<Monoid>) {
-            // Often one of the first values is final: then the thread has nothing to share.
+            // Often one of the first values is final: then the thread has nothing to share. The same number for all.
+            own = dynpar::shuffle(warp, own, 0);
             result = reduce_every<Monoid, Count>(block, 1, 0, 0, count < own ? count : own, body);
             begin = own;
             count = count <= own || is_final<Monoid>(result) ? 0 : count - own;
@@ -372,8 +394,8 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type nested_reduce(con
 /// `*into` of each thread and what its loop comes to, combined: `nested_reduce` for loops of any length, since long
 /// ones go to child grids, and with them their share of the value. The memory holds a value from the beginning, for
 /// instance the identity, and is changed by atomic operations: it is global memory, several threads may have the same,
-/// and the value is an arithmetic type or another trivially copyable one of 4 or 8 bytes. A thread without iterations
-/// needs no memory.
+/// and the value is an arithmetic type or another trivially copyable one, of 4 or 8 bytes and aligned to them. A thread
+/// without iterations needs no memory.
 ///
 /// When the call returns, what the warp has kept is combined. What is in child grids is when children are complete:
 /// before a continuation of the grid (`then`), after `wait()`. Returns what `nested_for` does.
@@ -386,8 +408,9 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_reduce_into(Block& block, Count
     auto& here = detail::engine_block(block);
     using block_type = std::remove_reference_t<decltype(here)>;
     using value = typename Monoid::value_type;
-    static_assert(detail::is_atomic<value>,
-                  "dynpar: what nested_reduce_into combines must be trivially copyable and have 4 or 8 bytes");
+    static_assert(
+        detail::is_atomic<value>,
+        "dynpar: what nested_reduce_into combines must be trivially copyable, of 4 or 8 bytes, and aligned to them");
     if constexpr (detail::check_nested_body<block_type, Count, Body>() && detail::is_atomic<value>) {
         using index = detail::nested_index<Count>;
         const detail::nested_plan plan = detail::plan_of(here, options, warp_group<block_type>(here).num_threads());
@@ -409,8 +432,9 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_reduce_into(const block_group<B
                                                              typename Monoid::value_type* into,
                                                              const nested_for_options& options = {}) {
     using value = typename Monoid::value_type;
-    static_assert(detail::is_atomic<value>,
-                  "dynpar: what nested_reduce_into combines must be trivially copyable and have 4 or 8 bytes");
+    static_assert(
+        detail::is_atomic<value>,
+        "dynpar: what nested_reduce_into combines must be trivially copyable, of 4 or 8 bytes, and aligned to them");
     if constexpr (detail::check_nested_body<Block, Count, Body>() && detail::is_atomic<value>) {
         if (!detail::reduces_in_block(group))
             return nested_reduce_into(group.block(), count, body, monoid, into, options);

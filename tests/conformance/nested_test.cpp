@@ -514,7 +514,9 @@ std::vector<unsigned> reduced(const std::vector<unsigned>& begins, const std::ve
 }
 
 TEST_CASE("C22: a nested reduction into memory has every iteration's value, at every width, whatever the lengths") {
-    auto engine = make_engine();
+    dynpar::limits limits;
+    limits.pending_launches = 16384;
+    auto engine = make_engine(limits);
     for (const unsigned threads : {1u, 31u, 32u, 100u, 256u, 1024u}) {
         if (threads > widest_block) continue;
         for (auto* const length : {none, one_huge, all_large, skewed}) {
@@ -565,6 +567,77 @@ TEST_CASE("C22: where the child grid of a nested reduction is refused, its value
             CHECK(failed.value() == 5 * large);
             CHECK(values.to_vector() == reduced(begins, numbers, 20));
         }
+    }
+}
+
+/// A value that has no default constructor and no atomic operation: the sums of two numbers.
+struct alignas(8) two_sums {
+    unsigned odd, even;
+    DYNPAR_FUNCTION two_sums(unsigned of_odd, unsigned of_even) : odd(of_odd), even(of_even) {}
+};
+struct add_two_sums {
+    using value_type = two_sums;
+    static DYNPAR_FUNCTION two_sums identity() { return {0, 0}; }
+    static DYNPAR_FUNCTION two_sums combine(const two_sums& a, const two_sums& b) {
+        return {a.odd + b.odd, a.even + b.even};
+    }
+};
+/// Its `fetch` is for something else, since it can be called without.
+struct odd_or_even {
+    DYNPAR_FUNCTION unsigned fetch(unsigned i) const { return i % 2; }
+    DYNPAR_FUNCTION two_sums operator()(unsigned i) const { return fetch(i) != 0 ? two_sums(i, 0) : two_sums(0, i); }
+};
+struct sum_twice {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, two_sums* into, unsigned* wrong) const {
+        const unsigned count = block.thread_rank() * 7;
+        unsigned odd = 0, even = 0;
+        for (unsigned i = 0; i < count; ++i) (i % 2 != 0 ? odd : even) += i;
+        const two_sums found = dynpar::nested_reduce(block, count, odd_or_even{}, add_two_sums{});
+        if (found.odd != odd || found.even != even) dynpar::atomic_add(wrong, 1u);
+        nested_for_options options;
+        options.in_place = 50;
+        options.piece = 16;
+        options.threads = block.thread_rank() < 32 ? 0 : 5000;  // 256 and 1024
+        dynpar::nested_reduce_into(block, count, odd_or_even{}, add_two_sums{}, into, options);
+    }
+};
+
+TEST_CASE("C22: values of a nested reduction need no default constructor and no atomic operation") {
+    auto engine = make_engine();
+    constexpr unsigned threads = 64;
+    auto wrong = filled(engine, 1, 0u);
+    auto into = engine.make_buffer<two_sums>({two_sums(1, 2)});
+    engine.run(sum_twice{}, dynpar::shape(1, threads), into.data(), wrong.data());
+    CHECK(wrong.value() == 0);
+    unsigned odd = 1, even = 2;
+    for (unsigned t = 0; t < threads; ++t)
+        for (unsigned i = 0; i < t * 7; ++i) (i % 2 != 0 ? odd : even) += i;
+    CHECK(into.value().odd == odd);
+    CHECK(into.value().even == even);
+}
+
+/// Two loops whose iterations together are more than can be counted.
+struct too_long_loops {
+    nested_for_options options;
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* marks, unsigned* failed) const {
+        const unsigned long long count = block.thread_rank() < 2 ? (1ull << 63) + block.thread_rank() * 5 : 3;
+        if (dynpar::nested_for(block, count, mark{marks}, options) != dynpar::status::success)
+            dynpar::atomic_add(failed, 1u);
+    }
+};
+
+TEST_CASE("C22: loops that are too long for any grid are in the report, also where their sum has no number") {
+    auto engine = make_engine();
+    for (const nested_grids grids : {nested_grids::one_each, nested_grids::one_for_all}) {
+        CAPTURE(static_cast<int>(grids));
+        auto marks = filled(engine, 3, 0u), failed = filled(engine, 1, 0u);
+        const dynpar::report report =
+            engine.try_run(too_long_loops{with(64, grids)}, dynpar::shape(1, 4), marks.data(), failed.data());
+        CHECK(report.lost_launches == (grids == nested_grids::one_each ? 2 : 1));
+        CHECK(failed.value() == 2);
+        CHECK(marks.to_vector() == std::vector<unsigned>{2, 2, 2});
     }
 }
 

@@ -119,6 +119,11 @@ struct named_after<nested_list<Count, Body>> {
     using type = Body;
 };
 
+/// Iterations of several loops: the greatest number that there is if they are more, which no grid can have.
+DYNPAR_FUNCTION constexpr unsigned long long add_iterations(unsigned long long a, unsigned long long b) {
+    return b <= ~0ull - a ? a + b : ~0ull;
+}
+
 /// The options, with what the engine has chosen.
 struct nested_plan {
     unsigned own, in_place, piece, threads;
@@ -156,6 +161,8 @@ DYNPAR_FUNCTION nested_plan plan_of(const Block& block, const nested_for_options
         if (plan.piece == 0) plan.piece = turns * warp_threads;
     }
     if (plan.piece > greatest_piece) plan.piece = greatest_piece;
+    if (plan.threads == 0) plan.threads = nested_for_options{}.threads;
+    if (plan.threads > bounds::block_threads) plan.threads = bounds::block_threads;
     return plan;
 }
 
@@ -181,7 +188,7 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_list_of_warp(Block& block, nest
     unsigned at = 0;
     for (unsigned bits = large; bits != 0; bits &= bits - 1, ++at) {
         const unsigned rank = lowest_bit(bits);
-        end += dynpar::shuffle(warp, count, rank);
+        end = add_iterations(end, dynpar::shuffle(warp, count, rank));
         const Body of_rank = dynpar::shuffle(warp, body, rank);
         if (items != nullptr) new (items + at) nested_item<Body>{end, of_rank};
     }
@@ -209,7 +216,7 @@ struct nested_sums {
 };
 struct add_nested_sums {
     DYNPAR_FUNCTION nested_sums operator()(const nested_sums& a, const nested_sums& b) const {
-        return {a.iterations + b.iterations, a.loops + b.loops};
+        return {add_iterations(a.iterations, b.iterations), a.loops + b.loops};
     }
 };
 

@@ -29,15 +29,16 @@ DYNPAR_FUNCTION constexpr nested_index<Count> iterations_of(Count count) {
 
 // ---- Bodies
 
-/// What a body's first step gives, where it has one: `fetch(i)`.
+/// What a body's first step gives, where it has one: `fetch(i)`. A body that can be called without that has none: its
+/// `fetch` is for something else.
 template <class Body, class Count, class = void>
 struct fetched {
     static constexpr bool exists = false;
 };
 template <class Body, class Count>
 struct fetched<Body, Count, std::void_t<decltype(std::declval<const Body&>().fetch(std::declval<Count>()))>> {
-    static constexpr bool exists = true;
     using type = std::decay_t<decltype(std::declval<const Body&>().fetch(std::declval<Count>()))>;
+    static constexpr bool exists = !std::is_void_v<type> && !std::is_invocable_v<const Body&, Count>;
 };
 
 /// How a body can be called, with what its first step gives or without.
@@ -52,8 +53,8 @@ struct body_calls<Body, Block, Count, std::enable_if_t<fetched<Body, Count>::exi
     using value = typename fetched<Body, Count>::type;
     static constexpr bool alone = std::is_invocable_v<const Body&, Count, const value&>;
     static constexpr bool with_block = std::is_invocable_v<const Body&, Block&, Count, const value&>;
-    static constexpr bool has_good_fetch =
-        std::is_trivially_copyable_v<value> && std::is_default_constructible_v<value>;
+    static constexpr bool has_good_fetch = std::is_trivially_copyable_v<value> && std::is_copy_assignable_v<value> &&
+                                           std::is_default_constructible_v<value>;
 };
 
 /// Whether a loop can have this body; if not, a sentence of the compiler, and nothing of the loop is compiled.
@@ -73,8 +74,8 @@ DYNPAR_FUNCTION constexpr bool check_nested_body() {
                   "dynpar: the body of a nested loop is called as body(i) or as body(block, i), and where it has "
                   "fetch(i) with what that returns as well; its call operator must be const");
     static_assert(calls::has_good_fetch,
-                  "dynpar: what the fetch(i) of a nested loop's body returns must be trivially copyable and have a "
-                  "default constructor");
+                  "dynpar: what the fetch(i) of a nested loop's body returns must be trivially copyable and "
+                  "assignable, and have a default constructor");
     return is_count && is_copyable && is_aligned && is_body && calls::has_good_fetch;
 }
 
@@ -136,12 +137,15 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE void run_fetched(const Of& of, const Run& run
                                                     std::integer_sequence<unsigned, Places...>) {
     using value = typename fetched<Body, Count>::type;
     const nested_iteration<Count, Body> them[] = {of(Places)...};
-    value found[sizeof...(Places)] = {};
+    struct {
+        value of{};
+    } found[sizeof...(Places)];
     ((them[Places].is_there
-          ? static_cast<void>(found[Places] = them[Places].body.fetch(static_cast<Count>(them[Places].i)))
+          ? static_cast<void>(found[Places].of = them[Places].body.fetch(static_cast<Count>(them[Places].i)))
           : static_cast<void>(0)),
      ...);
-    ((them[Places].is_there ? static_cast<void>(run(Places, them[Places], found[Places])) : static_cast<void>(0)), ...);
+    ((them[Places].is_there ? static_cast<void>(run(Places, them[Places], found[Places].of)) : static_cast<void>(0)),
+     ...);
 }
 
 /// The iterations `of(0)`, `of(1)`, ... of the calling thread, those that are there: first the first steps of all of

@@ -273,10 +273,10 @@ __device__ DYNPAR_NOINLINE inline void donate() {
             if (wides != 0) {
                 const wide_task& oldest = slot<wide_task>(warp.wide_steal_end);
                 for_lanes = is_for_lanes(oldest);
-                // Of many tasks of few blocks some tasks, as if they had one.
-                const std::uint32_t blocks = oldest.last - oldest.first;
-                in_half = blocks > grain_of(oldest.info & info::width_mask) &&
-                          (wides < tuning::donated_wide_tasks_part || blocks > wides);
+                // Of many tasks of few rounds some tasks, as if they had one.
+                const std::uint32_t grain = grain_of(oldest.info & info::width_mask);
+                const std::uint32_t rounds = (oldest.last - oldest.first + grain - 1) / grain;
+                in_half = rounds > 1 && (wides < tuning::donated_wide_tasks_part || rounds > wides);
             }
             // More than one donation only out of plenty: a warp that donates everything posts the next request.
             if (in_half ||
