@@ -26,7 +26,7 @@ SUBJECTS = [
     ("kernels", "Kernels and blocks", "What a kernel is, and what it can ask of its block.",
      ["block.hpp", "kernel.hpp", "print.hpp"]),
     ("loops", "Nested loops", "Loops of another length in each thread, which threads and child grids share, and grids over what the device has counted.",
-     ["nested_for.hpp", "counted_grid.hpp"]),
+     ["nested_for.hpp", "nested_reduce.hpp", "nested_for_options.hpp", "shape_for_loops.hpp", "counted_grid.hpp"]),
     ("values", "Kernels with values", "Kernels that return a value to their caller.",
      ["result.hpp", "value_list.hpp", "call_outcome.hpp"]),
     ("together", "Threads together", "Votes, reductions and scans of a warp or a block, atomic operations, and what all threads of a run add to.",
