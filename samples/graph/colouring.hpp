@@ -28,21 +28,13 @@ struct colouring {
     unsigned round;
 };
 
-/// A neighbour, and its colour.
-struct coloured {
-    unsigned vertex, colour;
-};
-
 /// Whether a neighbour has to get its colour first.
 struct comes_first {
     const colouring* c;
     unsigned v, first;
-    DYNPAR_FUNCTION coloured fetch(unsigned i) const {
-        const unsigned other = c->g.neighbours[first + i];
-        return {other, c->colour[other]};
-    }
-    DYNPAR_FUNCTION bool operator()(unsigned, const coloured& other) const {
-        return other.colour == no_colour && rank_of(other.vertex) > rank_of(v);
+    DYNPAR_FUNCTION unsigned fetch(unsigned i) const { return c->colour[c->g.neighbours[first + i]]; }
+    DYNPAR_FUNCTION bool operator()(unsigned i, unsigned colour) const {
+        return colour == no_colour && rank_of(c->g.neighbours[first + i]) > rank_of(v);
     }
 };
 /// A bit for the colour of a neighbour, if it is one of 64.
