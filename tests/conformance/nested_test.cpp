@@ -19,17 +19,18 @@ struct mark {
     DYNPAR_FUNCTION void operator()(unsigned i) const { dynpar::atomic_add(marks + i, 1u); }
 };
 
-/// The same in two steps.
+/// The same in two steps, of which the first gives so much that few are run together.
 struct mark_fetched {
     static constexpr const char* name = "mark_fetched";
     struct place {
         unsigned i;
         unsigned* mark;
+        unsigned* first;
     };
     unsigned* marks;
-    DYNPAR_FUNCTION place fetch(unsigned i) const { return {i, marks + i}; }
+    DYNPAR_FUNCTION place fetch(unsigned i) const { return {i, marks + i, marks}; }
     DYNPAR_FUNCTION void operator()(unsigned i, const place& p) const {
-        dynpar::atomic_add(p.mark, p.i == i ? 1u : 0u);
+        dynpar::atomic_add(p.mark, p.i == i && p.first == marks ? 1u : 0u);
     }
 };
 
@@ -449,6 +450,10 @@ struct fetched_number {
     DYNPAR_FUNCTION unsigned fetch(unsigned i) const { return numbers[i]; }
     DYNPAR_FUNCTION unsigned operator()(unsigned i, unsigned number) const { return number + i % 2; }
 };
+/// The same, of so many bytes that few are run together.
+struct wide_number : fetched_number {
+    unsigned long long bytes[2];
+};
 /// Bits that are set in an odd number of values: an operation that has no atomic of its own.
 struct parity {
     using value_type = unsigned;
@@ -480,15 +485,16 @@ struct reduce_into_memory {
                                     unsigned* failed) const {
         const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
         const unsigned count = begin[i + 1] - begin[i], threads = block.num_blocks() * block.num_threads();
-        auto* memory = block.template shared<std::byte>(block.num_threads() * dynpar::nested_for_bytes<fetched_number>);
+        auto* memory = block.template shared<std::byte>(block.num_threads() * dynpar::nested_for_bytes<wide_number>);
         const fetched_number fetched{numbers + begin[i]};
+        const wide_number wide{fetched, {}};
         unsigned* const mine = values + i;
         const auto done = [&](dynpar::status s) {
             if (s != dynpar::status::success) dynpar::atomic_add(failed, 1u);
         };
         done(reduce(block, memory, count, number_of{i}, dynpar::sum<unsigned>{}, mine));
         done(reduce(block, memory, count, fetched, dynpar::largest<unsigned>{}, mine + threads));
-        done(reduce(block, memory, count, fetched, parity{}, mine + 2 * threads));
+        done(reduce(block, memory, count, wide, parity{}, mine + 2 * threads));
         done(reduce(block, memory, count, number_of{i}, up_to_1000{}, mine + 3 * threads));
         done(reduce(block, memory, count, fetched, dynpar::sum<unsigned>{}, values + 4 * threads));
     }
@@ -534,7 +540,7 @@ TEST_CASE("C22: a nested reduction into memory has every iteration's value, at e
                     auto values = filled(engine, static_cast<unsigned>(expected.size()), 0u);
                     auto failed = filled(engine, 1, 0u);
                     engine.run(reduce_into_memory{options, how},
-                               dynpar::shape(2, threads, threads * dynpar::nested_for_bytes<fetched_number>),
+                               dynpar::shape(2, threads, threads * dynpar::nested_for_bytes<wide_number>),
                                static_cast<const unsigned*>(begin.data()), static_cast<const unsigned*>(number.data()),
                                values.data(), failed.data());
                     CHECK(values.to_vector() == expected);
@@ -560,7 +566,7 @@ TEST_CASE("C22: where the child grid of a nested reduction is refused, its value
             auto failed = filled(engine, 1, 0u);
             const dynpar::report report =
                 engine.try_run(reduce_into_memory{with(20, grids), how},
-                               dynpar::shape(1, threads, threads * dynpar::nested_for_bytes<fetched_number>),
+                               dynpar::shape(1, threads, threads * dynpar::nested_for_bytes<wide_number>),
                                static_cast<const unsigned*>(begin.data()), static_cast<const unsigned*>(number.data()),
                                values.data(), failed.data());
             CHECK(report.lost_launches != 0);

@@ -34,11 +34,13 @@ DYNPAR_FUNCTION constexpr nested_index<Count> iterations_of(Count count) {
 template <class Body, class Count, class = void>
 struct fetched {
     static constexpr bool exists = false;
+    using type_or_void = void;
 };
 template <class Body, class Count>
 struct fetched<Body, Count, std::void_t<decltype(std::declval<const Body&>().fetch(std::declval<Count>()))>> {
     using type = std::decay_t<decltype(std::declval<const Body&>().fetch(std::declval<Count>()))>;
     static constexpr bool exists = !std::is_void_v<type> && !std::is_invocable_v<const Body&, Count>;
+    using type_or_void = std::conditional_t<exists, type, void>;
 };
 
 /// How a body can be called, with what its first step gives or without.
@@ -120,9 +122,15 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE void run_body(Block& block, const Body& body,
 
 // ---- Several together
 
-/// How many iterations a thread runs together: as many as wait for memory at the same time.
+/// How many iterations a thread runs together: as many as wait for memory at the same time. Each is in registers, its
+/// body and what it has fetched: fewer where they are large.
+template <class Body, class Fetched>
+inline constexpr unsigned iterations_in_registers = sizeof(Body) + sizeof(Fetched) <= 24 ? 4 : 2;
+template <class Body>
+inline constexpr unsigned iterations_in_registers<Body, void> = 1;
 template <class Count, class Body>
-inline constexpr unsigned iterations_together = fetched<Body, Count>::exists ? 4 : 1;
+inline constexpr unsigned iterations_together =
+    iterations_in_registers<Body, typename fetched<Body, Count>::type_or_void>;
 
 /// An iteration that a thread may have to run.
 template <class Count, class Body>
