@@ -213,36 +213,46 @@ DYNPAR_FUNCTION inline void thread_fence() {
 #endif
 }
 
-/// The value that is there now. Acquires: this thread then sees what others wrote before the `atomic_store` whose value
-/// this is. `T` is trivially copyable, of 4 or 8 bytes.
+/// What else a load or a store puts in order. On a GPU each but `relaxed` is a fence, which takes as long as all writes
+/// before it; loads that follow one another do not overlap.
+enum class memory_order {
+    relaxed,  ///< nothing
+    acquire,  ///< a load: the thread then sees what others wrote before the store whose value it has got
+    release,  ///< a store: who gets the value by a load that acquires also sees what this thread wrote before
+};
+
+/// The value that is there now. Acquires, unless it is told to be relaxed. `T` is trivially copyable, of 4 or 8 bytes.
 template <class T>
-DYNPAR_FUNCTION T atomic_load(const T* address) {
+DYNPAR_FUNCTION T atomic_load(const T* address, memory_order order = memory_order::acquire) {
     static_assert(detail::is_atomic<T>,
                   "dynpar: atomic_load is for trivially copyable types of 4 or 8 bytes, aligned to their size");
 #if DYNPAR_ON_DEVICE
-    using word = detail::atomic_word<T>;
-    const word value = *reinterpret_cast<const volatile word*>(address);
-    __threadfence();
-    return detail::same_bits<T>(value);
+    const T value = detail::load_relaxed(address);
+    if (order != memory_order::relaxed) __threadfence();
+    return value;
 #else
     detail::room_for_value<T> found;
+    if (order == memory_order::relaxed) return detail::load_relaxed(address);
     __atomic_load(address, &found.value, __ATOMIC_ACQUIRE);
     return found.value;
 #endif
 }
 
-/// Writes. Releases: who sees the value with `atomic_load` also sees what this thread wrote before. `T` is trivially
-/// copyable, of 4 or 8 bytes.
+/// Writes. Releases, unless it is told to be relaxed. `T` is trivially copyable, of 4 or 8 bytes.
 template <class T>
-DYNPAR_FUNCTION void atomic_store(T* address, std::common_type_t<T> value) {
+DYNPAR_FUNCTION void atomic_store(T* address, std::common_type_t<T> value, memory_order order = memory_order::release) {
     static_assert(detail::is_atomic<T>,
                   "dynpar: atomic_store is for trivially copyable types of 4 or 8 bytes, aligned to their size");
 #if DYNPAR_ON_DEVICE
     using word = detail::atomic_word<T>;
-    __threadfence();
+    if (order != memory_order::relaxed) __threadfence();
     *reinterpret_cast<volatile word*>(address) = detail::same_bits<word>(value);
 #else
-    __atomic_store(address, &value, __ATOMIC_RELEASE);
+    if (order == memory_order::relaxed) {
+        __atomic_store(address, &value, __ATOMIC_RELAXED);
+    } else {
+        __atomic_store(address, &value, __ATOMIC_RELEASE);
+    }
 #endif
 }
 

@@ -56,7 +56,9 @@ struct shorten_way {
     unsigned first, distance;
 
     DYNPAR_FUNCTION shorten_way(search* in, unsigned from)
-        : s(in), first(in->g.begin[from]), distance(dynpar::atomic_load(&in->distance[from])) {}
+        : s(in),
+          first(in->g.begin[from]),
+          distance(dynpar::atomic_load(&in->distance[from], dynpar::memory_order::relaxed)) {}
     DYNPAR_FUNCTION neighbour fetch(unsigned i) const {
         const unsigned to = s->g.neighbours[first + i];
         return {to, s->distance[to]};

@@ -79,7 +79,7 @@ DYNPAR_FUNCTION constexpr unsigned shared_bytes(unsigned vertices) {
 /// loop, so that threads of a warp that want it do not hold each other up.
 template <class Word>
 DYNPAR_FUNCTION void improve(problem& p, unsigned vertices, unsigned words, const Word& word) {
-    bool done = vertices >= dynpar::atomic_load(&p.best);
+    bool done = vertices >= dynpar::atomic_load(&p.best, dynpar::memory_order::relaxed);
     while (!done) {
         if (dynpar::atomic_cas(&p.lock, 0u, 1u) != 0) continue;
         dynpar::thread_fence();
@@ -94,7 +94,7 @@ DYNPAR_FUNCTION void improve(problem& p, unsigned vertices, unsigned words, cons
 
 /// After a call that failed the search ends: the run throws, and what it has found counts for nothing.
 DYNPAR_FUNCTION inline void stop_after_failure(const graph_bits& in, dynpar::status s) {
-    if (s != dynpar::status::success) dynpar::atomic_store(in.stop, 1u);
+    if (s != dynpar::status::success) dynpar::atomic_store(in.stop, 1u, dynpar::memory_order::relaxed);
 }
 
 enum class state { open, covered, hopeless };
@@ -324,8 +324,8 @@ private:
     /// What a cover must be below; others lower it meanwhile, and all threads of the block get the same.
     DYNPAR_FUNCTION int bound() const {
         int result = 0;
-        if (rank_ == 0 && dynpar::atomic_load(in_.stop) == 0)
-            result = static_cast<int>(dynpar::atomic_load(&of_->best));
+        if (rank_ == 0 && dynpar::atomic_load(in_.stop, dynpar::memory_order::relaxed) == 0)
+            result = static_cast<int>(dynpar::atomic_load(&of_->best, dynpar::memory_order::relaxed));
         return dynpar::broadcast(warp(), result);
     }
 
@@ -366,7 +366,8 @@ struct add_parts {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block&, const split* s) const {
-        if (dynpar::atomic_load(s->in->stop) != 0) return;  // perhaps there is no cover of a part
+        if (dynpar::atomic_load(s->in->stop, dynpar::memory_order::relaxed) != 0)
+            return;  // perhaps there is no cover of a part
         // A part that has found no cover below its bound makes the sum no improvement.
         improve(*s->of, s->taken_vertices + s->parts[0].best + s->parts[1].best, s->in->words,
                 [s](unsigned w) { return s->taken[w] | s->parts[0].cover[w] | s->parts[1].cover[w]; });

@@ -104,6 +104,8 @@ TEST_CASE("atomic_exchange, atomic_cas, atomic_load and atomic_store take whatev
     four_shorts shorts{1, 2, 3, 4};
     dynpar::atomic_store(&shorts, four_shorts{5, 6, 7, 8});
     CHECK(dynpar::atomic_exchange(&shorts, four_shorts{}).third == 7);
+    dynpar::atomic_store(&shorts, four_shorts{8, 7, 6, 5}, dynpar::memory_order::relaxed);
+    CHECK(dynpar::atomic_load(&shorts, dynpar::memory_order::relaxed).fourth == 5);
 }
 
 TEST_CASE("atomic_append gives each caller a place of its own") {
