@@ -483,6 +483,42 @@ TEST_CASE("blocks of a chunk that are taken for later are the ones that were cla
     CHECK(sees.hold());
 }
 
+TEST_CASE("all blocks of a chunk are known to be out, also if another grid had its place and chunks are large") {
+    machine m({1, 32});
+    constexpr unsigned blocks = 5000;
+    const queue::arena_index node = m.take(1), descriptor = m.take(2);
+    auto& of_grid = *reinterpret_cast<queue::grid_descriptor*>(m.view.arena + descriptor * queue::unit_bytes);
+    of_grid.task.grid = node;
+    of_grid.task.info = queue::info::on_warp | 5;
+    of_grid.task.descriptor = descriptor;
+    of_grid.task.last = blocks;
+    *reinterpret_cast<int*>(m.view.arena + node * queue::unit_bytes) = blocks + 1;
+    m.control().open_grids[0] = queue::open_grid_word(descriptor, queue::info::on_warp, blocks).bits;
+    unsigned returned = 0, largest = 0;
+    bool are_known = true;
+    m.run([&] {
+        if (threadIdx.x != 0) return;
+        // Of a grid of one-thread blocks, which has ended since.
+        queue::this_block().gang.open_grids[0] = queue::open_grid_word(0, queue::info::on_lane, 1u << 20).lower();
+        while (returned != blocks && queue::fetch_chunk_for_warp()) {
+            const unsigned left = static_cast<unsigned>(queue::load_chunk().left());
+            largest = std::max(largest, left);
+            for (unsigned out = left; out != 0; --out) {
+                are_known = are_known && queue::load_block_batch().out() == out;
+                const queue::warp_claim claim = queue::claim_as_warp();
+                queue::finish_claim(claim.left, claim.wanted);
+                queue::return_to_chunk(true);
+            }
+            returned += left;
+        }
+        queue::flush_block_batch();
+    });
+    CHECK(returned == blocks);
+    CHECK(largest == queue::chunk_rounds * 32 * queue::warp_size);
+    CHECK(are_known);
+    CHECK(*reinterpret_cast<int*>(m.view.arena + node * queue::unit_bytes) == 1);
+}
+
 // ---- The grid that a run begins with
 
 TEST_CASE("worker blocks that begin find the first grid where the first of them has put it, and run each block once") {

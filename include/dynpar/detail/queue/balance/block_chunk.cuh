@@ -44,12 +44,19 @@ __device__ inline block_size size_of_chunk() {
 /// since thousands of warps that count on one grid node would wait for each other. All are blocks of one grid that
 /// warps run. As long as one of those blocks is out, the grid's counter cannot be found at zero, so it is early enough
 /// to flush when none is.
+///
+/// Out are at most a chunk, and one block of the chunk before it with each warp. A chunk for warps may be as large as
+/// one for lanes: it was claimed for the grid that had the place when the worker block looked last (fetch_chunk()).
 struct block_batch {
     unsigned bits;
 
-    static constexpr unsigned out_shift = 22;
+    static constexpr unsigned out_bits = 12;
+    static constexpr unsigned out_shift = 32 - out_bits;
     static constexpr unsigned one_out = 1u << out_shift;
-    static constexpr unsigned many = 1u << 20;
+    static constexpr unsigned many = one_out / 4;
+
+    static constexpr unsigned most_warps = 1024 / warp_size;  // of a worker block
+    static_assert(tuning::chunk_rounds * most_warps * warp_size + most_warps < 1u << out_bits);
 
     __device__ explicit block_batch(unsigned all) : bits(all) {}
     /// Blocks that have been claimed and have not returned.
