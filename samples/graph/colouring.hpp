@@ -1,5 +1,6 @@
-// Colours for the vertices, so that no two neighbours have the same (Jones and Plassmann): in each round those vertices
-// get one that come before all neighbours that have none, in an order drawn at random.
+// Colours for the vertices, so that no two neighbours have the same (Jones and Plassmann): each vertex gets one when
+// all neighbours have that come before it, in an order drawn at random. So the colours are always the same, whoever is
+// first.
 #pragma once
 
 #include "kernels.hpp"
@@ -21,69 +22,55 @@ struct colouring {
     unsigned* colour;
     unsigned* waiting;  ///< vertices without a colour
     unsigned* still_waiting;
-    unsigned* ready;             ///< those that get one in this round
-    unsigned* in_still_waiting;  ///< counters, in memory of their own, as in `search`
-    unsigned* in_ready;
+    unsigned* in_still_waiting;  ///< a counter, in memory of its own, as in `search`
     unsigned in_waiting;
     unsigned round;
 };
 
-/// Whether a neighbour has to get its colour first.
-struct comes_first {
-    const colouring* c;
-    unsigned v, first;
-    DYNPAR_FUNCTION unsigned fetch(unsigned i) const { return c->colour[c->g.neighbours[first + i]]; }
-    DYNPAR_FUNCTION bool operator()(unsigned i, unsigned colour) const {
-        return colour == no_colour && rank_of(c->g.neighbours[first + i]) > rank_of(v);
-    }
+/// The colours that neighbours have, of `colours_together` that follow each other: a bit each. The highest bit says
+/// that the vertex has to wait, and then nobody asks for the others.
+struct taken_colours : dynpar::bits_of_any<unsigned long long> {
+    static constexpr value_type has_to_wait = 1ull << 63;
+    static DYNPAR_FUNCTION constexpr bool is_final(value_type taken) { return taken >= has_to_wait; }
 };
-/// A bit for the colour of a neighbour, if it is one of 64.
-struct bit_of_colour {
+inline constexpr unsigned colours_together = 63;
+
+/// What a neighbour adds to them.
+struct colour_of_neighbour {
     const colouring* c;
-    unsigned first, least;
-    DYNPAR_FUNCTION unsigned fetch(unsigned i) const { return c->colour[c->g.neighbours[first + i]]; }
-    DYNPAR_FUNCTION unsigned long long operator()(unsigned, unsigned colour) const {
-        return colour >= least && colour - least < 64 ? 1ull << (colour - least) : 0;
+    unsigned v, first, least;
+    DYNPAR_FUNCTION unsigned fetch(unsigned i) const {
+        return dynpar::atomic_load(c->colour + c->g.neighbours[first + i], dynpar::memory_order::relaxed);
+    }
+    DYNPAR_FUNCTION unsigned long long operator()(unsigned i, unsigned colour) const {
+        if (colour == no_colour)
+            return rank_of(c->g.neighbours[first + i]) > rank_of(v) ? taken_colours::has_to_wait : 0;
+        return colour >= least && colour - least < colours_together ? 1ull << (colour - least) : 0;
     }
 };
 
-/// A thread for each vertex that waits.
-struct find_ready {
-    static constexpr const char* name = "find_ready";
+/// A thread for each vertex that waits: gives it the least colour that no neighbour has, or lets it wait on.
+struct colour_vertices {
+    static constexpr const char* name = "colour_vertices";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, colouring* c) const {
         const unsigned i = dynpar::loop_of(block, c->in_waiting);
         const bool has_vertex = i < c->in_waiting;
         const unsigned v = has_vertex ? c->waiting[i] : 0, first = c->g.begin[v];
         const unsigned edges = has_vertex ? c->g.begin[v + 1] - first : 0;
-        const bool waits = dynpar::nested_reduce(block, edges, comes_first{c, v, first}, dynpar::whether_any{});
-        if (!has_vertex) return;
-        if (waits) {
-            c->still_waiting[dynpar::atomic_append(c->in_still_waiting)] = v;
-        } else {
-            c->ready[dynpar::atomic_append(c->in_ready)] = v;
-        }
-    }
-};
-
-/// A thread for each vertex that gets a colour: the least that no neighbour has. No two of them are neighbours.
-struct give_colours {
-    static constexpr const char* name = "give_colours";
-    template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, colouring* c) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
-        const bool has_vertex = i < *c->in_ready;
-        const unsigned v = has_vertex ? c->ready[i] : 0;
-        const unsigned first = c->g.begin[v], edges = has_vertex ? c->g.begin[v + 1] - first : 0;
         bool is_done = !has_vertex;
         // All threads of the warp take part as long as one has no colour.
-        for (unsigned least = 0; dynpar::any(dynpar::this_warp(block), !is_done); least += 64) {
+        for (unsigned least = 0; dynpar::any(dynpar::this_warp(block), !is_done); least += colours_together) {
             const unsigned long long taken = dynpar::nested_reduce(
-                block, is_done ? 0 : edges, bit_of_colour{c, first, least}, dynpar::bits_of_any<unsigned long long>{});
-            if (is_done || taken == ~0ull) continue;
-            unsigned colour = least;
-            for (unsigned long long bits = taken; bits % 2 == 1; bits /= 2) ++colour;
-            c->colour[v] = colour;
+                block, is_done ? 0 : edges, colour_of_neighbour{c, v, first, least}, taken_colours{});
+            if (is_done || taken == taken_colours::has_to_wait - 1) continue;
+            if (taken_colours::is_final(taken)) {
+                c->still_waiting[dynpar::atomic_append(c->in_still_waiting)] = v;
+            } else {
+                unsigned colour = least;
+                for (unsigned long long bits = taken; bits % 2 == 1; bits /= 2) ++colour;
+                dynpar::atomic_store(c->colour + v, colour, dynpar::memory_order::relaxed);
+            }
             is_done = true;
         }
     }
@@ -99,12 +86,9 @@ struct next_colouring_round {
         c->still_waiting = waiting;
         c->in_waiting = *c->in_still_waiting;
         *c->in_still_waiting = 0;
-        *c->in_ready = 0;
         if (c->in_waiting == 0) return;
         ++c->round;
-        block.launch(find_ready{}, dynpar::shape_for_loops(block, c->in_waiting, dynpar::at_most(256)), c);
-        block.then(dynpar::counted_grid<give_colours>{}, dynpar::shape(1, 1), static_cast<const unsigned*>(c->in_ready),
-                   c);
+        block.launch(colour_vertices{}, dynpar::shape_for_loops(block, c->in_waiting, dynpar::at_most(256)), c);
         block.then(*this, dynpar::shape(1, 1), c);
     }
 };

@@ -13,9 +13,9 @@ inline constexpr unsigned most_vertices_of_forest = 1u << component_bits;
 
 /// An edge between two components, of both the same. Two components choose each other or form no ring, since keys are
 /// equal only of edges between the same two.
-DYNPAR_FUNCTION inline edge_key key_of(unsigned weight, unsigned a, unsigned b) {
+DYNPAR_FUNCTION inline edge_key key_of(unsigned length, unsigned a, unsigned b) {
     const edge_key less = a < b ? a : b, greater = a < b ? b : a;
-    return edge_key{weight} << 2 * component_bits | less << component_bits | greater;
+    return edge_key{length} << 2 * component_bits | less << component_bits | greater;
 }
 
 /// What all grids share.

@@ -112,12 +112,9 @@ void colour(Engine& engine, const graph& g, const samples::command_line& command
     colours.fill(no_colour);
     const auto waiting = engine.template make_buffer<unsigned>(g.vertices());
     const auto still_waiting = engine.template make_buffer<unsigned>(all);
-    const auto ready = engine.template make_buffer<unsigned>(g.vertices());
     const auto in_still_waiting = engine.template make_buffer<unsigned>({g.vertices()});
-    const auto in_ready = engine.template make_buffer<unsigned>({0u});
     const auto c = engine.template make_buffer<colouring>(
-        {colouring{there.view(), colours.data(), waiting.data(), still_waiting.data(), ready.data(),
-                   in_still_waiting.data(), in_ready.data(), 0, 0}});
+        {colouring{there.view(), colours.data(), waiting.data(), still_waiting.data(), in_still_waiting.data(), 0, 0}});
 
     const dynpar::report report = engine.run(next_colouring_round{}, dynpar::shape(1, 1), c.data());
 

@@ -183,36 +183,95 @@ TEST_CASE("searches of graphs find what the CPU finds") {
         found.copy_from(all.data());
         distance.fill(no_colour);
         const auto in_still_waiting = engine.make_buffer<unsigned>({g.vertices()});
-        const auto in_ready = engine.make_buffer<unsigned>({0u});
-        const auto c =
-            engine.make_buffer<colouring>({colouring{there, distance.data(), frontier.data(), found.data(),
-                                                     queued.data(), in_still_waiting.data(), in_ready.data(), 0, 0}});
+        const auto c = engine.make_buffer<colouring>(
+            {colouring{there, distance.data(), frontier.data(), found.data(), in_still_waiting.data(), 0, 0}});
         engine.run(next_colouring_round{}, dynpar::shape(1, 1), c.data());
         CHECK((distance.to_vector() == colours_of(g)));
     }
 }
 
-TEST_CASE("the search of a graph by hand finds what the CPU finds") {
-    using namespace graphs;
-    for (const graph& g : {draw_rmat(9, 1), draw_roads(9, 1)}) {
-        const vertex first = busiest(g);
-        auto begin = dynpar::buffer<unsigned>(dynpar::detail::cuda_memory(), g.begin.size());
-        auto neighbours = dynpar::buffer<unsigned>(dynpar::detail::cuda_memory(), g.neighbours.size());
+namespace {
+
+/// What programs by hand work on.
+struct graph_on_device {
+    dynpar::buffer<unsigned> begin, neighbours, weights;
+
+    explicit graph_on_device(const graphs::graph& g)
+        : begin(dynpar::detail::cuda_memory(), g.begin.size()),
+          neighbours(dynpar::detail::cuda_memory(), g.neighbours.size()),
+          weights(dynpar::detail::cuda_memory(), g.weights.size()) {
         begin.copy_from(g.begin.data());
         neighbours.copy_from(g.neighbours.data());
-        for (const unsigned blocks : {1u, 2u}) {
-            flat::searcher searcher(begin.data(), neighbours.data(), g.vertices(), g.neighbours.size(), blocks);
-            for (int run = 0; run < 2; ++run) {
-                searcher.prepare(first, g.begin[first], g.edges_of(first), 1000);
-                searcher.start(nullptr);
-                dynpar::check(cudaDeviceSynchronize(), "searching");
-                CHECK(!searcher.is_out_of_time());
-                CHECK((searcher.distances() == steps_from(g, first)));
-            }
-            searcher.prepare(first, g.begin[first], g.edges_of(first), 0);
+        weights.copy_from(g.weights.data());
+    }
+    graphs::graph_view view() const {
+        return {static_cast<unsigned>(begin.size() - 1), begin.data(), neighbours.data(), weights.data()};
+    }
+};
+
+/// With vertices that have none, few, more than a warp and more than a block of neighbours.
+graphs::graph star_of(unsigned around) {
+    std::vector<graphs::edge> edges;
+    for (unsigned v = 1; v < around; ++v) {
+        edges.push_back({0, v, v % 7 + 1});
+        if (v % 5 == 0 && v > 90)
+            for (unsigned back = 1; back < 90; back += 2) edges.push_back({v, v - back, back});
+    }
+    return graphs::make_graph(around + 3, edges);
+}
+
+template <flat::goal Goal>
+void search_by_hand(const graphs::graph& g, const std::vector<unsigned>& expected) {
+    const graph_on_device there(g);
+    const graphs::vertex first = graphs::busiest(g);
+    for (const unsigned blocks : {1u, 2u}) {
+        flat::searcher<Goal> searcher(there.view(), g.neighbours.size(), blocks);
+        for (int run = 0; run < 2; ++run) {
+            searcher.prepare(first, g.begin[first], g.edges_of(first), 1000);
             searcher.start(nullptr);
             dynpar::check(cudaDeviceSynchronize(), "searching");
-            CHECK(searcher.is_out_of_time());
+            CHECK(!searcher.is_out_of_time());
+            CHECK((searcher.distances() == expected));
+        }
+        searcher.prepare(first, g.begin[first], g.edges_of(first), 0);
+        searcher.start(nullptr);
+        dynpar::check(cudaDeviceSynchronize(), "searching");
+        CHECK(searcher.is_out_of_time());
+    }
+}
+
+}  // namespace
+
+TEST_CASE("searches of a graph by hand find what the CPU finds") {
+    using namespace graphs;
+    for (const graph& g : {draw_rmat(9, 1), draw_roads(9, 1), star_of(700)}) {
+        search_by_hand<flat::goal::fewest_steps>(g, steps_from(g, busiest(g)));
+        search_by_hand<flat::goal::shortest_ways>(g, lengths_from(g, busiest(g)));
+    }
+}
+
+TEST_CASE("a forest and colours by hand are the CPU's") {
+    using namespace graphs;
+    for (const graph& g : {draw_rmat(9, 1), draw_roads(9, 1), star_of(2300)}) {
+        const graph_on_device there(g);
+        const forest_size expected = forest_of(g);
+        for (const unsigned blocks : {1u, 2u}) {
+            flat::spanner spanner(there.view(), g.neighbours.size(), blocks);
+            flat::colourer colourer(there.view(), blocks);
+            for (const double seconds : {1000.0, 1000.0, 0.0}) {
+                spanner.prepare(seconds);
+                spanner.start(nullptr);
+                colourer.prepare(seconds);
+                colourer.start(nullptr);
+                dynpar::check(cudaDeviceSynchronize(), "spanning and colouring");
+                const flat::forest_control found = spanner.result();
+                CHECK(spanner.is_out_of_time() == (seconds == 0));
+                CHECK(colourer.is_out_of_time() == (seconds == 0));
+                if (seconds == 0) continue;
+                CHECK(found.edges == expected.edges);
+                CHECK(found.weight == expected.weight);
+                CHECK((colourer.colours() == colours_of(g)));
+            }
         }
     }
 }

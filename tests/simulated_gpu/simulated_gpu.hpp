@@ -430,6 +430,7 @@ inline void __nanosleep(unsigned nanoseconds) { ::simulated_gpu::sleep(nanosecon
 [[noreturn]] inline void __trap() { ::simulated_gpu::trap(); }
 inline int __popc(unsigned value) { return __builtin_popcount(value); }
 inline int __ffs(int value) { return __builtin_ffs(value); }
+inline int __ffsll(long long value) { return __builtin_ffsll(value); }
 inline int __clz(int value) { return value == 0 ? 32 : __builtin_clz(static_cast<unsigned>(value)); }
 inline int __clzll(long long value) {
     return value == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(value));
