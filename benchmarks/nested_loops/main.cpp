@@ -3,16 +3,19 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdio>
+#include <functional>
 #include <iterator>
 #include <stdexcept>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include <dynpar/cuda_error.hpp>
 
 #include "../../samples/graph/on_cpu.hpp"
+#include "../programs/rows.hpp"
 #include "../queue_engine/record.hpp"
 #include "../run_app.hpp"
+#include "means.hpp"
 #include "rows.hpp"
 
 namespace {
@@ -20,13 +23,7 @@ namespace {
 using namespace nested_benchmark;
 using queue_benchmark::table;
 
-void measure_bfs(table& t, const options& o, const char* work, graphs::graph g) {
-    graph_search s{work, std::move(g), 0, {}};
-    s.first = graphs::busiest(s.g);
-    s.steps = graphs::steps_from(s.g, s.first);
-    measure_queue_bfs(t, o, s);
-    measure_cdp_bfs(t, o, s);
-    measure_flat_bfs(t, o, s);
+void measure_one_core(table& t, const char* work, const std::function<bool()>& run_and_compare) {
     queue_benchmark::contender c;
     c.work = work;
     c.engine = by::one_core;
@@ -34,11 +31,67 @@ void measure_bfs(table& t, const options& o, const char* work, graphs::graph g) 
     c.first_counts = true;
     bool is_right = false;
     c.start = [&] {
-        is_right = graphs::steps_from(s.g, s.first) == s.steps;
+        is_right = run_and_compare();
         return [] { return queue_benchmark::run_facts{}; };
     };
     c.is_right = [&](const queue_benchmark::run_facts&) { return is_right; };
     t.measure(c);
+}
+
+void measure_bfs(table& t, const options& o, const char* work, const graphs::graph& g) {
+    if (!t.wants(work)) return;
+    const graphs::vertex first = graphs::busiest(g);
+    const graph_work w{work, g, first, graphs::steps_from(g, first)};
+    measure_queue_bfs(t, o, w);
+    measure_cdp_bfs(t, o, w);
+    measure_flat_bfs(t, o, w);
+    measure_one_core(t, work, [&] { return graphs::steps_from(g, first) == w.expected; });
+}
+
+void measure_ways(table& t, const options& o, const char* work, const graphs::graph& g) {
+    if (!t.wants(work)) return;
+    const graphs::vertex first = graphs::busiest(g);
+    const graph_work w{work, g, first, graphs::lengths_from(g, first)};
+    measure_queue_ways(t, o, w);
+    measure_cdp_ways(t, o, w);
+    measure_flat_ways(t, o, w);
+    measure_one_core(t, work, [&] { return graphs::lengths_from(g, first) == w.expected; });
+}
+
+void measure_colours(table& t, const options& o, const char* work, const graphs::graph& g) {
+    if (!t.wants(work)) return;
+    const graph_work w{work, g, 0, graphs::colours_of(g)};
+    measure_queue_colours(t, o, w);
+    measure_cdp_colours(t, o, w);
+    measure_flat_colours(t, o, w);
+    measure_one_core(t, work, [&] { return graphs::colours_of(g) == w.expected; });
+}
+
+void measure_forest(table& t, const options& o, const char* work, const graphs::graph& g) {
+    if (!t.wants(work)) return;
+    const graphs::forest_size expected = graphs::forest_of(g);
+    const forest_work w{work, g, expected.weight, expected.edges};
+    measure_queue_forest(t, o, w);
+    measure_cdp_forest(t, o, w);
+    measure_flat_forest(t, o, w);
+    measure_one_core(t, work, [&] { return graphs::forest_of(g).weight == w.weight; });
+}
+
+/// All programs on one graph; those that it is not asked for have no name. It is drawn if one of them is wanted.
+struct graph_works {
+    const char* bfs;
+    const char* ways;
+    const char* forest;
+    const char* colours;
+};
+void measure_graph(table& t, const options& o, const graph_works& works, const std::function<graphs::graph()>& draw) {
+    const auto wants = [&](const char* work) { return work != nullptr && t.wants(work); };
+    if (!wants(works.bfs) && !wants(works.ways) && !wants(works.forest) && !wants(works.colours)) return;
+    const graphs::graph g = draw();
+    if (works.bfs != nullptr) measure_bfs(t, o, works.bfs, g);
+    if (works.ways != nullptr) measure_ways(t, o, works.ways, g);
+    if (works.forest != nullptr) measure_forest(t, o, works.forest, g);
+    if (works.colours != nullptr) measure_colours(t, o, works.colours, g);
 }
 
 void measure_families(table& t, const options& o, const char* work, unsigned parents, unsigned longest) {
@@ -70,25 +123,41 @@ int benchmark(const options& o, const std::string& command) {
     cudaDeviceProp properties{};
     dynpar::check(cudaGetDeviceProperties(&properties, 0), "asking for the GPU's name");
     std::printf("%s; medians of up to %u runs by events\n", properties.name, o.table.runs);
-    table t(o.table, {std::begin(work::all), std::end(work::all)});
-    if (t.wants(work::bfs_small)) measure_bfs(t, o, work::bfs_small, graphs::draw_rmat(14, 14));
+    std::vector<std::string> works(std::begin(work::all), std::end(work::all));
+    works.push_back(program_benchmark::work::mandelbrot);
+    table t(o.table, works);
+    const auto rmat = [](unsigned scale) { return [scale] { return graphs::draw_rmat(scale, scale); }; };
+    const auto roads = [](unsigned side) { return [side] { return graphs::draw_roads(side, 1); }; };
+    measure_graph(t, o, {work::bfs_small, nullptr, nullptr, nullptr}, rmat(14));
     measure_families(t, o, work::families_small, 1u << 10, 1u << 12);
     measure_curves(t, o, work::curves_small, 1000, 1e-4f);
     if (!o.is_quick) {
         measure_families(t, o, work::families_20, 1u << 20, 1u << 22);
         measure_curves(t, o, work::curves_5, 100000, 1e-6f);
-        if (t.wants(work::bfs_20)) measure_bfs(t, o, work::bfs_20, graphs::draw_rmat(20, 20));
-        if (t.wants(work::bfs_roads)) measure_bfs(t, o, work::bfs_roads, graphs::draw_roads(1024, 1));
-        if (t.wants(work::bfs_22)) measure_bfs(t, o, work::bfs_22, graphs::draw_rmat(22, 22));
+        measure_graph(t, o, {nullptr, work::ways_18, work::forest_18, work::colours_18}, rmat(18));
+        measure_graph(t, o, {work::bfs_20, nullptr, work::forest_20, nullptr}, rmat(20));
+        measure_graph(t, o, {nullptr, work::ways_roads, nullptr, nullptr}, roads(512));
+        measure_graph(t, o, {work::bfs_roads, nullptr, nullptr, work::colours_roads}, roads(1024));
+        measure_graph(t, o, {work::bfs_22, nullptr, nullptr, nullptr}, rmat(22));
     }
-    if (t.rows().empty()) throw std::invalid_argument("--only: no row has \"" + o.table.only + "\" in its name");
+    std::vector<queue_benchmark::row> rows = t.rows();
+    bool all_right = t.all_right();
+    if (!o.is_quick && t.wants(program_benchmark::work::mandelbrot)) {
+        table pixels(o.table, works, "pixels");
+        program_benchmark::measure_mandelbrot(pixels, o.seconds);
+        rows.insert(rows.end(), pixels.rows().begin(), pixels.rows().end());
+        all_right = all_right && pixels.all_right();
+    }
+    if (rows.empty()) throw std::invalid_argument("--only: no row has \"" + o.table.only + "\" in its name");
+    print_means(rows);
     if (!o.table.json.empty()) {
         nlohmann::ordered_json record = queue_benchmark::begin_record("nested_loops", command);
-        for (const queue_benchmark::row& r : t.rows())
-            record["results"].push_back(queue_benchmark::to_json(r, "grids"));
+        for (const queue_benchmark::row& r : rows)
+            record["results"].push_back(
+                queue_benchmark::to_json(r, r.work == program_benchmark::work::mandelbrot ? "pixels" : "grids"));
         queue_benchmark::write_record(o.table.json, record);
     }
-    return t.all_right() ? 0 : 1;
+    return all_right ? 0 : 1;
 }
 
 }  // namespace

@@ -24,18 +24,35 @@ inline constexpr const char* flat = "flat by hand";
 inline constexpr const char* one_core = "CPU, one core";
 }  // namespace by
 
-/// A search of a graph, and what the CPU finds.
-struct graph_search {
+/// A program on a graph: where it begins, if anywhere, and what the CPU finds for each vertex.
+struct graph_work {
     const char* work;
-    graphs::graph g;
+    const graphs::graph& g;
     graphs::vertex first;
-    std::vector<unsigned> steps;
+    std::vector<unsigned> expected;
 };
+/// Breadth first, and for shortest ways.
+void measure_queue_bfs(queue_benchmark::table& t, const options& o, const graph_work& w);
+void measure_cdp_bfs(queue_benchmark::table& t, const options& o, const graph_work& w);
+void measure_flat_bfs(queue_benchmark::table& t, const options& o, const graph_work& w);
+void measure_queue_ways(queue_benchmark::table& t, const options& o, const graph_work& w);
+void measure_cdp_ways(queue_benchmark::table& t, const options& o, const graph_work& w);
+void measure_flat_ways(queue_benchmark::table& t, const options& o, const graph_work& w);
+/// Colours of the vertices.
+void measure_queue_colours(queue_benchmark::table& t, const options& o, const graph_work& w);
+void measure_cdp_colours(queue_benchmark::table& t, const options& o, const graph_work& w);
+void measure_flat_colours(queue_benchmark::table& t, const options& o, const graph_work& w);
 
-/// One graph of the table after the other, those that are asked for; each is drawn once and given to all groups.
-void measure_queue_bfs(queue_benchmark::table& t, const options& o, const graph_search& s);
-void measure_cdp_bfs(queue_benchmark::table& t, const options& o, const graph_search& s);
-void measure_flat_bfs(queue_benchmark::table& t, const options& o, const graph_search& s);
+/// A minimum spanning forest, and what the CPU finds.
+struct forest_work {
+    const char* work;
+    const graphs::graph& g;
+    unsigned long long weight;
+    unsigned edges;
+};
+void measure_queue_forest(queue_benchmark::table& t, const options& o, const forest_work& w);
+void measure_cdp_forest(queue_benchmark::table& t, const options& o, const forest_work& w);
+void measure_flat_forest(queue_benchmark::table& t, const options& o, const forest_work& w);
 
 /// Where the children of each parent begin, and what the CPU finds.
 struct family_work {
@@ -65,12 +82,20 @@ inline constexpr const char* bfs_small = "BFS, R-MAT 14";
 inline constexpr const char* bfs_20 = "BFS, R-MAT 20";
 inline constexpr const char* bfs_22 = "BFS, R-MAT 22";
 inline constexpr const char* bfs_roads = "BFS, roads 1024";
+inline constexpr const char* ways_18 = "shortest ways, R-MAT 18";
+inline constexpr const char* ways_roads = "shortest ways, roads 512";
+inline constexpr const char* forest_18 = "forest, R-MAT 18";
+inline constexpr const char* forest_20 = "forest, R-MAT 20";
+inline constexpr const char* colours_18 = "colours, R-MAT 18";
+inline constexpr const char* colours_roads = "colours, roads 1024";
 inline constexpr const char* families_small = "families, 2^10 parents";
 inline constexpr const char* families_20 = "families, 2^20 parents";
 inline constexpr const char* curves_small = "curves, 10^3";
 inline constexpr const char* curves_5 = "curves, 10^5";
-inline constexpr const char* all[] = {bfs_small,      bfs_20,      bfs_22,       bfs_roads,
-                                      families_small, families_20, curves_small, curves_5};
+inline constexpr const char* all[] = {
+    bfs_small, bfs_20,     bfs_22,        bfs_roads,      ways_18,     ways_roads,   forest_18,
+    forest_20, colours_18, colours_roads, families_small, families_20, curves_small, curves_5,
+};
 }  // namespace work
 
 }  // namespace nested_benchmark

@@ -34,7 +34,7 @@ int benchmark(const options& o, const std::string& command) {
     queue_benchmark::table nodes(o.table, works, "nodes");
     measure_vertex_cover(nodes, o);
     queue_benchmark::table pixels(o.table, works, "pixels");
-    measure_mandelbrot(pixels, o);
+    measure_mandelbrot(pixels, o.seconds);
     if (nodes.rows().empty() && pixels.rows().empty())
         throw std::invalid_argument("--only: no row has \"" + o.table.only + "\" in its name");
     if (!o.table.json.empty()) {

@@ -36,9 +36,9 @@ void measure_flat(queue_benchmark::table& t, image in, const drawing& there) {
     t.measure(c);
 }
 
-void measure_subdivision(queue_benchmark::table& t, const options& o, unsigned side, unsigned smallest,
+void measure_subdivision(queue_benchmark::table& t, double seconds, unsigned side, unsigned smallest,
                          unsigned block_threads, const drawing& there) {
-    const auto engine = queue_benchmark::make_engine(o.seconds, block_threads);
+    const auto engine = queue_benchmark::make_engine(seconds, block_threads);
     auto computed = engine->make_reducer<dynpar::sum<number>>();
     image in = whole_image(computed.view(), smallest);
     in.counts = there.counts.data();
@@ -58,9 +58,9 @@ void measure_subdivision(queue_benchmark::table& t, const options& o, unsigned s
 
 }  // namespace
 
-void measure_mandelbrot(queue_benchmark::table& t, const options& o) {
+void measure_mandelbrot(queue_benchmark::table& t, double seconds) {
     if (!t.wants(work::mandelbrot)) return;
-    const auto engine = queue_benchmark::make_engine(o.seconds);
+    const auto engine = queue_benchmark::make_engine(seconds);
     auto computed = engine->make_reducer<dynpar::sum<number>>();
     const image in = whole_image(computed.view(), 32);
     std::vector<count> times;
@@ -77,8 +77,8 @@ void measure_mandelbrot(queue_benchmark::table& t, const options& o) {
         image divided = in;
         divided.smallest = smallest;
         there.expected = subdivide_on_cpu(divided, side, times);
-        measure_subdivision(t, o, side, smallest, 0, there);
-        if (DYNPAR_QUEUE_MOST_THREADS >= 1024) measure_subdivision(t, o, side, smallest, 1024, there);
+        measure_subdivision(t, seconds, side, smallest, 0, there);
+        if (DYNPAR_QUEUE_MOST_THREADS >= 1024) measure_subdivision(t, seconds, side, smallest, 1024, there);
         measure_plain_mandelbrot(t, divided, side, there);
     }
 }

@@ -20,7 +20,8 @@ inline constexpr const char* all_cores = "CPU, all cores";
 // ---- A file each.
 
 void measure_vertex_cover(queue_benchmark::table& nodes, const options& o);
-void measure_mandelbrot(queue_benchmark::table& pixels, const options& o);
+/// `seconds`: a run of the queue engine that takes longer is given up.
+void measure_mandelbrot(queue_benchmark::table& pixels, double seconds);
 
 // ---- Names of works.
 

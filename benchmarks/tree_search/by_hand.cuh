@@ -31,11 +31,11 @@
 #include <dynpar/cuda_error.hpp>
 #include <dynpar/detail/cuda_memory.hpp>
 
-#if !defined(DYNPAR_SIMULATED_GPU)
-#include <cooperative_groups.h>
-#endif
+#include "../cooperative_grid.cuh"
 
 namespace by_hand {
+
+using namespace cooperative;
 
 /// What is counted. Every thread has its own, and adds it to the total at the end.
 struct tally {
@@ -45,8 +45,6 @@ struct tally {
     double sum;
 };
 
-inline constexpr unsigned warp_size = 32;
-inline constexpr unsigned all_lanes = 0xffffffffu;
 inline constexpr unsigned warps_of_block = 8;
 inline constexpr unsigned block_threads = warps_of_block * warp_size;
 
@@ -60,43 +58,10 @@ struct control {
     unsigned out_of_time;
     unsigned out_of_memory;
     unsigned long long nanoseconds;  ///< to do it in
-    unsigned arrived;                ///< on the simulated GPU: of its barrier
+    barrier_state barrier;
 };
 
 namespace detail {
-
-template <class T>
-__device__ inline T read(const T& place) {
-    return *static_cast<const volatile T*>(&place);
-}
-template <class T>
-__device__ inline void write(T& place, T value) {
-    *static_cast<volatile T*>(&place) = value;
-}
-
-#if defined(DYNPAR_SIMULATED_GPU)
-__device__ inline unsigned long long now() { return simulated_gpu::nanoseconds(); }
-__device__ inline unsigned char* shared_bytes() { return simulated_gpu::dynamic_shared_memory(); }
-__device__ inline void grid_barrier(control& c) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        const unsigned turn = atomicAdd(&c.arrived, 1u) / gridDim.x;
-        while (atomicAdd(&c.arrived, 0u) / gridDim.x == turn) __nanosleep(100);
-    }
-    __syncthreads();
-}
-#else
-__device__ inline unsigned long long now() {
-    unsigned long long nanoseconds;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));
-    return nanoseconds;
-}
-__device__ inline unsigned char* shared_bytes() {
-    extern __shared__ __align__(16) unsigned char bytes_of_block[];
-    return bytes_of_block;
-}
-__device__ inline void grid_barrier(control&) { cooperative_groups::this_grid().sync(); }
-#endif
 
 __device__ inline void add_to_total(control& c, tally mine) {
     for (int distance = 16; distance != 0; distance /= 2) {
@@ -181,14 +146,14 @@ __global__ void __launch_bounds__(block_threads)
                   control* c) {
     using node = typename Search::node;
     const unsigned lane = threadIdx.x % warp_size;
-    auto& memory = reinterpret_cast<detail::warp_memory<node>*>(detail::shared_bytes())[threadIdx.x / warp_size];
+    auto& memory = reinterpret_cast<detail::warp_memory<node>*>(dynamic_shared_memory())[threadIdx.x / warp_size];
     const unsigned warps = gridDim.x * warps_of_block;
     // Neighbouring warps on different multiprocessors, for levels that do not fill the grid.
     const unsigned warp = threadIdx.x / warp_size * gridDim.x + blockIdx.x;
     const bool is_first = blockIdx.x == 0 && threadIdx.x == 0;
-    const unsigned long long begun = detail::now();
+    const unsigned long long begun = now();
     tally mine{};
-    unsigned nodes = detail::read(c->nodes_of_level[0]);
+    unsigned nodes = read(c->nodes_of_level[0]);
     for (unsigned level = 0; nodes != 0; ++level) {
         unsigned& nodes_next = c->nodes_of_level[(level + 1) % 3];
         unsigned held = 0;  // nodes in memory.found
@@ -199,7 +164,7 @@ __global__ void __launch_bounds__(block_threads)
             if (begin + count <= capacity) {
                 detail::copy(next + begin, memory.found, count, lane);
             } else if (lane == 0) {
-                detail::write(c->out_of_memory, 1u);
+                write(c->out_of_memory, 1u);
             }
             __syncwarp();
         };
@@ -230,13 +195,13 @@ __global__ void __launch_bounds__(block_threads)
         if (held != 0) write_out(held);
         if (is_first) {
             c->nodes_of_level[(level + 2) % 3] = 0;
-            const bool is_over = detail::now() - begun > c->nanoseconds;
+            const bool is_over = now() - begun > c->nanoseconds;
             if (is_over) c->out_of_time = 1;
-            detail::write(c->stop_at_level[level % 2], is_over ? 1u : 0u);
+            write(c->stop_at_level[level % 2], is_over ? 1u : 0u);
         }
-        detail::grid_barrier(*c);
-        nodes = detail::read(nodes_next);
-        if (nodes > capacity || detail::read(c->stop_at_level[level % 2]) != 0) break;
+        grid_barrier(c->barrier);
+        nodes = read(nodes_next);
+        if (nodes > capacity || read(c->stop_at_level[level % 2]) != 0) break;
         node* const free = here;
         here = next;
         next = free;
@@ -259,10 +224,10 @@ __global__ void __launch_bounds__(block_threads)
                   control* c) {
     using node = typename Search::node;
     const unsigned lane = threadIdx.x % warp_size;
-    auto& memory = reinterpret_cast<detail::warp_memory<node>*>(detail::shared_bytes())[threadIdx.x / warp_size];
+    auto& memory = reinterpret_cast<detail::warp_memory<node>*>(dynamic_shared_memory())[threadIdx.x / warp_size];
     const unsigned warps = gridDim.x * warps_of_block;
     const unsigned warp = threadIdx.x / warp_size * gridDim.x + blockIdx.x;
-    const unsigned long long begun = detail::now();
+    const unsigned long long begun = now();
     const auto stack_of = [=](unsigned which) { return stacks + static_cast<std::size_t>(which) * stack_size; };
     node* const stack = stack_of(warp);
     open_part& part = parts[warp];
@@ -278,17 +243,17 @@ __global__ void __launch_bounds__(block_threads)
 
     tally mine{};
     unsigned split = 0;
-    const unsigned first = detail::read(c->nodes_of_level[0]);  // they lie in the stacks already, dealt out by turns
+    const unsigned first = read(c->nodes_of_level[0]);  // they lie in the stacks already, dealt out by turns
     unsigned top = first / warps + (warp < first % warps ? 1 : 0);
     unsigned drawn = warp * 2654435761u + 1;  // by xorshift, not 0
     unsigned rounds = 0;
     while (true) {
         if (top == split) {  // take back of what lies open
             unsigned taken = 0;
-            if (lane == 0 && detail::read(part.bottom) != split) {
+            if (lane == 0 && read(part.bottom) != split) {
                 while (!try_lock(warp)) __nanosleep(50);
-                taken = min(warp_size, split - detail::read(part.bottom));
-                detail::write(part.split, split - taken);
+                taken = min(warp_size, split - read(part.bottom));
+                write(part.split, split - taken);
                 unlock(warp);
             }
             split -= __shfl_sync(all_lanes, taken, 0);
@@ -298,16 +263,15 @@ __global__ void __launch_bounds__(block_threads)
             bool is_over = false;
             for (unsigned pause = 100; top == split; pause = min(1000u, pause * 2)) {
                 unsigned says = 0;
-                if (lane == 0) says = detail::read(c->stop) != 0 || detail::read(c->idle) == warps ? 1u : 0u;
+                if (lane == 0) says = read(c->stop) != 0 || read(c->idle) == warps ? 1u : 0u;
                 is_over = __shfl_sync(all_lanes, says, 0) != 0;
                 if (is_over) break;
                 drawn ^= drawn << 13;
                 drawn ^= drawn >> 17;
                 drawn ^= drawn << 5;
                 const unsigned other = (drawn % warps + lane) % warps;
-                const unsigned bottom = detail::read(parts[other].bottom);
-                const unsigned open =
-                    __ballot_sync(all_lanes, static_cast<int>(detail::read(parts[other].split) - bottom) > 0);
+                const unsigned bottom = read(parts[other].bottom);
+                const unsigned open = __ballot_sync(all_lanes, static_cast<int>(read(parts[other].split) - bottom) > 0);
                 if (open != 0) {
                     const unsigned victim = __shfl_sync(all_lanes, other, __ffs(static_cast<int>(open)) - 1);
                     unsigned begin = 0;
@@ -317,8 +281,8 @@ __global__ void __launch_bounds__(block_threads)
                         atomicSub(&c->idle, 1u);  // before it has anything: all are idle only if there is no work
                         locked = try_lock(victim) ? 1 : 0;
                         if (locked != 0) {
-                            begin = detail::read(parts[victim].bottom);
-                            const unsigned left = detail::read(parts[victim].split) - begin;
+                            begin = read(parts[victim].bottom);
+                            const unsigned left = read(parts[victim].split) - begin;
                             count = min(warp_size, (left + 1) / 2);
                         }
                     }
@@ -330,7 +294,7 @@ __global__ void __launch_bounds__(block_threads)
                     __syncwarp();
                     if (lane == 0) {
                         __threadfence();  // the copy before the victim may write there again
-                        if (count != 0) detail::write(parts[victim].bottom, begin + count);
+                        if (count != 0) write(parts[victim].bottom, begin + count);
                         if (locked != 0) unlock(victim);
                         if (count == 0) atomicAdd(&c->idle, 1u);
                     }
@@ -349,12 +313,12 @@ __global__ void __launch_bounds__(block_threads)
         unsigned stop = 0;
         unsigned bottom = 0;
         if (lane == 0) {
-            idle = detail::read(c->idle);
-            stop = detail::read(c->stop);
-            bottom = detail::read(part.bottom);
-            if (++rounds % 16 == 0 && detail::now() - begun > c->nanoseconds) {
-                detail::write(c->out_of_time, 1u);
-                detail::write(c->stop, 1u);
+            idle = read(c->idle);
+            stop = read(c->stop);
+            bottom = read(part.bottom);
+            if (++rounds % 16 == 0 && now() - begun > c->nanoseconds) {
+                write(c->out_of_time, 1u);
+                write(c->stop, 1u);
             }
         }
         idle = __shfl_sync(all_lanes, idle, 0);
@@ -373,7 +337,7 @@ __global__ void __launch_bounds__(block_threads)
             split += (top - split + 1) / 2;
             __threadfence();
             __syncwarp();
-            if (lane == 0) detail::write(part.split, split);
+            if (lane == 0) write(part.split, split);
         }
         bool is_full = false;
         detail::visit_children(search, memory, children, lane, mine, [&](bool has_children, const node& child) {
@@ -388,8 +352,8 @@ __global__ void __launch_bounds__(block_threads)
         __syncwarp();
         if (is_full) {
             if (lane == 0) {
-                detail::write(c->out_of_memory, 1u);
-                detail::write(c->stop, 1u);
+                write(c->out_of_memory, 1u);
+                write(c->stop, 1u);
             }
             break;
         }
@@ -398,25 +362,6 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 // ---- The host
-
-namespace detail {
-
-/// A kernel all of whose blocks are on the GPU at the same time.
-template <class... Parameters>
-void launch_together(void (*kernel)(Parameters...), unsigned blocks, std::size_t shared_bytes, cudaStream_t stream,
-                     std::common_type_t<Parameters>... arguments) {
-#if defined(DYNPAR_SIMULATED_GPU)
-    dynpar::check(simulated_gpu::launch(kernel, blocks, block_threads, shared_bytes, stream, arguments...),
-                  "launching a search by hand");
-#else
-    void* pointers[] = {&arguments...};
-    dynpar::check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(block_threads),
-                                              pointers, shared_bytes, stream),
-                  "launching a search by hand");
-#endif
-}
-
-}  // namespace detail
 
 enum class way { levels, stacks };
 
@@ -457,11 +402,11 @@ public:
     }
     void start(const Search& search, cudaStream_t stream) {
         if (way_ == way::levels) {
-            detail::launch_together(&search_levels<Search>, blocks_, shared_bytes, stream, search, nodes_.data(),
-                                    nodes_.data() + level_, level_, control_.data());
+            launch_together(&search_levels<Search>, blocks_, block_threads, shared_bytes, stream, search, nodes_.data(),
+                            nodes_.data() + level_, level_, control_.data());
         } else {
-            detail::launch_together(&search_stacks<Search>, blocks_, shared_bytes, stream, search, nodes_.data(),
-                                    level_, parts_.data(), locks_.data(), control_.data());
+            launch_together(&search_stacks<Search>, blocks_, block_threads, shared_bytes, stream, search, nodes_.data(),
+                            level_, parts_.data(), locks_.data(), control_.data());
         }
     }
     /// When the stream has come to the run's end.

@@ -47,22 +47,17 @@ void measure_by_hand(table& t, const options& o, const char* work, const Search&
         c.engine = name;
         c.form = "by hand";
         if (c.name().find(t.asked().only) == std::string::npos) continue;
-        int processors = 0;
-        int blocks_of_one = 0;
-        dynpar::check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0), "asking for the GPU");
-        const int threads = static_cast<int>(by_hand::block_threads);
-        dynpar::check(how == way::levels
-                          ? cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                                &blocks_of_one, by_hand::search_levels<Search>, threads, searcher::shared_bytes)
-                          : cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                                &blocks_of_one, by_hand::search_stacks<Search>, threads, searcher::shared_bytes),
-                      "asking how many blocks fit");
+        const auto most_blocks = [](auto kernel) {
+            return cooperative::most_blocks(kernel, by_hand::block_threads, searcher::shared_bytes);
+        };
+        const unsigned blocks = how == way::levels ? most_blocks(&by_hand::search_levels<Search>)
+                                                   : most_blocks(&by_hand::search_stacks<Search>);
         // Two levels, in a quarter of the memory that is free, and no more than the trees here need.
         std::size_t free = 0;
         std::size_t all = 0;
         dynpar::check(cudaMemGetInfo(&free, &all), "asking for the free memory");
         const std::size_t most_nodes = std::min(free / 4 / (2 * sizeof(typename Search::node)), std::size_t{1} << 25);
-        searcher s(how, static_cast<unsigned>(processors * blocks_of_one), static_cast<unsigned>(most_nodes));
+        searcher s(how, blocks, static_cast<unsigned>(most_nodes));
         by_hand::control result{};
         c.prepare = [&] { s.prepare(first, o.seconds); };
         c.start = [&] {

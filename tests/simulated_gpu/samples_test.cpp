@@ -8,7 +8,9 @@
 
 #include <doctest/doctest.h>
 
-#include "../../benchmarks/nested_loops/flat_bfs.cuh"
+#include "../../benchmarks/nested_loops/flat_colouring.cuh"
+#include "../../benchmarks/nested_loops/flat_forest.cuh"
+#include "../../benchmarks/nested_loops/flat_search.cuh"
 #include "../../benchmarks/tree_search/searches.cuh"
 #include "../../samples/graph/colouring.hpp"
 #include "../../samples/graph/forest.hpp"

@@ -1,5 +1,5 @@
-// Breadth-first searches with nested loops as the benchmark measures them: the sample's, with other thresholds, and
-// with loops that a whole block shares.
+// Searches of graphs with nested loops as the benchmark measures them: the sample's, and breadth first with other
+// thresholds, and with loops that a whole block shares.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,9 +10,7 @@
 
 #include <dynpar/dynpar.hpp>
 
-#include "../../samples/graph/kernels.hpp"
-#include "../queue_engine/device_memory.hpp"
-#include "rows.hpp"
+#include "graph_on_device.cuh"
 
 namespace nested_benchmark {
 
@@ -81,26 +79,28 @@ struct tuning {
 /// A search in device memory.
 class search_on_device {
 public:
-    explicit search_on_device(const graph_search& s)
-        : of_(s),
-          begin_(queue_benchmark::on_device(s.g.begin, s.g.begin.size())),
-          neighbours_(queue_benchmark::on_device(s.g.neighbours, s.g.neighbours.size())),
-          distance_(queue_benchmark::on_device<unsigned>(s.g.vertices())),
-          frontier_(queue_benchmark::on_device<unsigned>(s.g.vertices())),
-          found_(queue_benchmark::on_device<unsigned>(s.g.vertices())),
+    explicit search_on_device(const graph_work& w)
+        : of_(w),
+          graph_(w.g),
+          distance_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
+          queued_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
+          frontier_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
+          found_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
           in_found_(queue_benchmark::on_device<unsigned>(1)),
           search_(queue_benchmark::on_device<tuned_search>(1)) {}
 
     void prepare(const tuning& how = {}) const {
         const unsigned one = 1;
         queue_benchmark::fill(distance_, 0xff);
+        queue_benchmark::fill(queued_, 0);
         dynpar::check(cudaMemset(distance_.data() + of_.first, 0, sizeof(unsigned)), "preparing a search");
         dynpar::check(cudaMemcpy(found_.data(), &of_.first, sizeof(unsigned), cudaMemcpyHostToDevice),
                       "preparing a search");
         dynpar::check(cudaMemcpy(in_found_.data(), &one, sizeof one, cudaMemcpyHostToDevice), "preparing a search");
         tuned_search s{};
-        s.g = {of_.g.vertices(), begin_.data(), neighbours_.data(), nullptr};
+        s.g = graph_.view();
         s.distance = distance_.data();
+        s.queued = queued_.data();
         s.frontier = frontier_.data();
         s.found = found_.data();
         s.in_found = in_found_.data();
@@ -108,13 +108,14 @@ public:
         s.piece = how.piece;
         dynpar::check(cudaMemcpy(search_.data(), &s, sizeof s, cudaMemcpyHostToDevice), "preparing a search");
     }
-    bool is_right() const { return distance_.to_vector() == of_.steps; }
+    bool is_right() const { return distance_.to_vector() == of_.expected; }
     tuned_search* data() const { return search_.data(); }
     const dynpar::buffer<tuned_search>& control() const { return search_; }
 
 private:
-    const graph_search& of_;
-    dynpar::buffer<unsigned> begin_, neighbours_, distance_, frontier_, found_, in_found_;
+    const graph_work& of_;
+    graph_on_device graph_;
+    dynpar::buffer<unsigned> distance_, queued_, frontier_, found_, in_found_;
     dynpar::buffer<tuned_search> search_;
 };
 
