@@ -35,16 +35,6 @@ inline constexpr unsigned nested_for_bytes = static_cast<unsigned>(sizeof(Body))
 
 namespace detail {
 
-/// What the threads of a warp have written is seen by all of them.
-template <class Block>
-DYNPAR_FUNCTION void sync_warp(const warp_group<Block>& warp) {
-#if DYNPAR_ON_DEVICE
-    if (warp.num_threads() > 1) __syncwarp(lanes_of(warp.num_threads()));
-#else
-    static_cast<void>(warp);
-#endif
-}
-
 /// Runs the loops of a warp's threads. Those with an iteration for every thread are run one after another by all
 /// threads; of what is left, each thread takes the next iteration, whose ever it is. If no loop has more than `own`
 /// iterations each thread runs its own.
@@ -55,10 +45,10 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE void share_in_warp(Block& block, nested_index
     const auto run = [&](const Body& theirs, index i, const auto&... found) {
         run_body<Count>(block, theirs, i, found...);
     };
+    const warp_group<Block> warp(block);
     if constexpr (runs_on_host<Block>::value) {
         run_every<Count>(1, 0, 0, count, body, [&](index i, const auto&... found) { run(body, i, found...); });
     } else {
-        const warp_group<Block> warp(block);
         const unsigned threads = warp.num_threads(), rank = warp.thread_rank();
         const bool share = threads > 1 && dynpar::any(warp, count > own);
         const bool is_for_all = count >= threads;
@@ -79,8 +69,8 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE void share_in_warp(Block& block, nested_index
                                           });
             }
         }
-        sync_warp(warp);
     }
+    meet(warp);
 }
 
 /// Runs the loops of a block's threads. Each thread takes the next iteration, whose ever it is.
@@ -150,7 +140,7 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE void share_in_block(const block_group<Block>&
 ///
 /// Returns `success`, or what the launch or the scratch memory for this thread's loop failed with: then its iterations
 /// do not run, and the report says so.
-template <class Block, class Count, class Body>
+template <class Block, class Count, class Body, std::enable_if_t<!detail::is_block_group<Block>, int> = 0>
 DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(Block& block, Count count, const Body& body,
                                                      const nested_for_options& options = {}) {
     auto& here = detail::engine_block(block);
@@ -158,9 +148,9 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(Block& block, Count count, 
     if constexpr (detail::check_nested_body<block_type, Count, Body>()) {
         using index = detail::nested_index<Count>;
         const detail::nested_plan plan = detail::plan_of(here, options, warp_group<block_type>(here).num_threads());
-        return detail::divide_in_warp<Count>(here, detail::iterations_of(count), body, plan, [&](index few) {
-            detail::share_in_warp<Count>(here, few, body, plan.own);
-        });
+        return detail::divide<detail::loops_of_warp, Count>(
+            here, nullptr, detail::iterations_of(count), body, plan,
+            [&](index few) { detail::share_in_warp<Count>(here, few, body, plan.own); });
     } else {
         return status::not_supported;
     }
@@ -178,14 +168,17 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_for(const block_group<Block>& g
     if constexpr (detail::check_nested_body<Block, Count, Body>()) {
         const detail::nested_plan plan = detail::plan_of(block, options, block.num_threads());
         const bool is_loop = detail::runs_on_host<Block>::value && plan.in_place == nested_for_options::all;
-        if (block.num_threads() <= warp_threads || group.memory() == nullptr || is_loop)
-            return nested_for(block, count, body, options);
+        if (block.num_threads() <= warp_threads || group.memory() == nullptr || is_loop) {
+            const status done = nested_for(block, count, body, options);
+            detail::meet_on_host(group);
+            return done;
+        }
         const detail::nested_memory<Body> shared(group.memory(), block.num_threads());
         const block_group<Block> sharing(block, shared.of_warps);
         using index = detail::nested_index<Count>;
-        return detail::divide_in_block<Count>(sharing, detail::iterations_of(count), body, plan, [&](index few) {
-            detail::share_in_block<Count>(sharing, shared, few, body, plan.in_place > 1u << 20);
-        });
+        return detail::divide<detail::loops_of_block, Count>(
+            block, shared.of_warps, detail::iterations_of(count), body, plan,
+            [&](index few) { detail::share_in_block<Count>(sharing, shared, few, body, plan.in_place > 1u << 20); });
     } else {
         return status::not_supported;
     }

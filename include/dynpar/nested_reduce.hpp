@@ -216,34 +216,37 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type reduce_in_warp(Bl
                                                                               const Body& body, unsigned own) {
     using value = typename Monoid::value_type;
     using index = nested_index<Count>;
-    if constexpr (runs_on_host<Block>::value) {
-        return reduce_every<Monoid, Count>(block, 1, 0, 0, count, body);
-    } else {
-        const warp_group<Block> warp(block);
+    const warp_group<Block> warp(block);
+    value result = Monoid::identity();
+    if constexpr (!runs_on_host<Block>::value) {
         const unsigned threads = warp.num_threads();
-        if (threads == 1 || !dynpar::any(warp, count > own))
-            return reduce_every<Monoid, Count>(block, 1, 0, 0, count, body);
-        value result = Monoid::identity();
-        index begin = 0;  // of what is shared
-        if constexpr (has_final_value<Monoid>) {
-            // Often one of the first values is final: then the thread has nothing to share. The same number for all.
-            own = dynpar::shuffle(warp, own, 0);
-            result = reduce_every<Monoid, Count>(block, 1, 0, 0, count < own ? count : own, body);
-            begin = own;
-            count = count <= own || is_final<Monoid>(result) ? 0 : count - own;
+        if (threads > 1 && dynpar::any(warp, count > own)) {
+            index begin = 0;  // of what is shared
+            if constexpr (has_final_value<Monoid>) {
+                // Often one of the first values is final: then the thread has nothing to share. The same number for
+                // all.
+                own = dynpar::shuffle(warp, own, 0);
+                result = reduce_every<Monoid, Count>(block, 1, 0, 0, count < own ? count : own, body);
+                begin = own;
+                count = count <= own || is_final<Monoid>(result) ? 0 : count - own;
+            }
+            const bool is_for_all = count >= threads;
+            result = Monoid::combine(
+                result, reduce_short<Monoid, Count>(warp, begin, is_for_all ? 0 : static_cast<unsigned>(count), body));
+            for (unsigned bits = dynpar::ballot(warp, is_for_all); bits != 0; bits &= bits - 1) {
+                const unsigned owner = lowest_bit(bits);
+                const Body theirs = dynpar::shuffle(warp, body, owner);
+                const index of_owner = dynpar::shuffle(warp, count, owner);
+                const value of_all = reduce_together<Monoid, Count>(warp, 1, begin, of_owner, theirs);
+                if (warp.thread_rank() == owner) result = Monoid::combine(result, of_all);
+            }
+            meet(warp);
+            return result;
         }
-        const bool is_for_all = count >= threads;
-        result = Monoid::combine(
-            result, reduce_short<Monoid, Count>(warp, begin, is_for_all ? 0 : static_cast<unsigned>(count), body));
-        for (unsigned bits = dynpar::ballot(warp, is_for_all); bits != 0; bits &= bits - 1) {
-            const unsigned owner = lowest_bit(bits);
-            const Body theirs = dynpar::shuffle(warp, body, owner);
-            const index of_owner = dynpar::shuffle(warp, count, owner);
-            const value of_all = reduce_together<Monoid, Count>(warp, 1, begin, of_owner, theirs);
-            if (warp.thread_rank() == owner) result = Monoid::combine(result, of_all);
-        }
-        return result;
     }
+    result = reduce_every<Monoid, Count>(block, 1, 0, 0, count, body);
+    meet(warp);
+    return result;
 }
 
 /// The same, where all threads of the block run what is very long. It has more than a warp, and memory.
@@ -361,7 +364,7 @@ struct named_after<nested_list<Count, combined_body<Body, Monoid>>> {
 /// `static bool is_final(value)`: no iteration need be run after a value for which it is true, and few are.
 ///
 ///     const bool is_near = dynpar::nested_reduce(block, degree, is_at_home{...}, dynpar::whether_any{});
-template <class Block, class Count, class Body, class Monoid>
+template <class Block, class Count, class Body, class Monoid, std::enable_if_t<!detail::is_block_group<Block>, int> = 0>
 DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type nested_reduce(Block& block, Count count,
                                                                              const Body& body, Monoid,
                                                                              const nested_for_options& options = {}) {
@@ -382,7 +385,11 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type nested_reduce(con
                                                                              Monoid monoid,
                                                                              const nested_for_options& options = {}) {
     if constexpr (detail::check_nested_body<Block, Count, Body>()) {
-        if (!detail::reduces_in_block(group)) return nested_reduce(group.block(), count, body, monoid, options);
+        if (!detail::reduces_in_block(group)) {
+            const auto result = nested_reduce(group.block(), count, body, monoid, options);
+            detail::meet_on_host(group);
+            return result;
+        }
         const detail::nested_memory<Body> shared(group.memory(), group.num_threads());
         return detail::reduce_in_block<Monoid, Count>(block_group<Block>(group.block(), shared.of_warps), shared,
                                                       detail::iterations_of(count), body, options.own);
@@ -401,7 +408,7 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type nested_reduce(con
 /// before a continuation of the grid (`then`), after `wait()`. Returns what `nested_for` does.
 ///
 ///     dynpar::nested_reduce_into(block, children, value_of_child{first}, dynpar::sum<unsigned>{}, &sums[i]);
-template <class Block, class Count, class Body, class Monoid>
+template <class Block, class Count, class Body, class Monoid, std::enable_if_t<!detail::is_block_group<Block>, int> = 0>
 DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_reduce_into(Block& block, Count count, const Body& body, Monoid,
                                                              typename Monoid::value_type* into,
                                                              const nested_for_options& options = {}) {
@@ -415,10 +422,11 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_reduce_into(Block& block, Count
         using index = detail::nested_index<Count>;
         const detail::nested_plan plan = detail::plan_of(here, options, warp_group<block_type>(here).num_threads());
         const detail::combined_body<Body, Monoid> combined{body, into};
-        return detail::divide_in_warp<Count>(here, detail::iterations_of(count), combined, plan, [&](index few) {
-            const value of_loop = detail::reduce_in_warp<Monoid, Count>(here, few, body, plan.own);
-            if (few != 0) detail::combine_into<Monoid>(into, of_loop);
-        });
+        return detail::divide<detail::loops_of_warp, Count>(
+            here, nullptr, detail::iterations_of(count), combined, plan, [&](index few) {
+                const value of_loop = detail::reduce_in_warp<Monoid, Count>(here, few, body, plan.own);
+                if (few != 0) detail::combine_into<Monoid>(into, of_loop);
+            });
     } else {
         return status::not_supported;
     }
@@ -436,17 +444,21 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_reduce_into(const block_group<B
         detail::is_atomic<value>,
         "dynpar: what nested_reduce_into combines must be trivially copyable, of 4 or 8 bytes, and aligned to them");
     if constexpr (detail::check_nested_body<Block, Count, Body>() && detail::is_atomic<value>) {
-        if (!detail::reduces_in_block(group))
-            return nested_reduce_into(group.block(), count, body, monoid, into, options);
+        if (!detail::reduces_in_block(group)) {
+            const status done = nested_reduce_into(group.block(), count, body, monoid, into, options);
+            detail::meet_on_host(group);
+            return done;
+        }
         using index = detail::nested_index<Count>;
         const detail::nested_plan plan = detail::plan_of(group.block(), options, group.num_threads());
         const detail::nested_memory<Body> shared(group.memory(), group.num_threads());
         const block_group<Block> sharing(group.block(), shared.of_warps);
         const detail::combined_body<Body, Monoid> combined{body, into};
-        return detail::divide_in_block<Count>(sharing, detail::iterations_of(count), combined, plan, [&](index few) {
-            const value of_loop = detail::reduce_in_block<Monoid, Count>(sharing, shared, few, body, plan.own);
-            if (few != 0) detail::combine_into<Monoid>(into, of_loop);
-        });
+        return detail::divide<detail::loops_of_block, Count>(
+            group.block(), shared.of_warps, detail::iterations_of(count), combined, plan, [&](index few) {
+                const value of_loop = detail::reduce_in_block<Monoid, Count>(sharing, shared, few, body, plan.own);
+                if (few != 0) detail::combine_into<Monoid>(into, of_loop);
+            });
     } else {
         return status::not_supported;
     }

@@ -201,14 +201,6 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_list_of_warp(Block& block, nest
     return is_large ? done : status::success;
 }
 
-/// A child grid for all loops of the warp that are large, or one for each.
-template <class Count, class Block, class Body>
-DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_of_warp(Block& block, nested_index<Count> count, bool is_large,
-                                                         const Body& body, const nested_plan& plan) {
-    if (plan.one_for_all) return launch_list_of_warp<Count>(block, count, is_large, body, plan);
-    return is_large ? launch_range<Count>(block, count, body, plan) : status::success;
-}
-
 /// Loops of a list, and their iterations.
 struct nested_sums {
     unsigned long long iterations;
@@ -242,83 +234,68 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_list_of_block(const block_group
     return dynpar::broadcast(group, done, block.num_threads() - 1);
 }
 
-/// A child grid for all loops of the block that are large, or one for each. Every thread gets what became of its own.
-template <class Count, class Block, class Body>
-DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_of_block(Block& block, void* memory, nested_index<Count> count,
-                                                          bool is_large, const Body& body, const nested_plan& plan) {
-    if (plan.one_for_all) {
-        const block_group<Block> group(block, memory);
-        const status of_list = launch_list_of_block<Count>(group, count, is_large, body, plan);
-        return is_large ? of_list : status::success;
-    }
-    return is_large ? launch_range<Count>(block, count, body, plan) : status::success;
-}
-
-template <class Count, class Block, class Body>
-DYNPAR_FUNCTION DYNPAR_NOINLINE block_and_launch<Block> launch_of_warp_apart(Block block, nested_index<Count> count,
-                                                                             bool is_large, Body body,
-                                                                             nested_plan plan) {
-    const status done = launch_of_warp<Count>(block, count, is_large, body, plan);
-    return {block, done};
-}
-template <class Count, class Block, class Body>
-DYNPAR_FUNCTION DYNPAR_NOINLINE block_and_launch<Block> launch_of_block_apart(Block block, void* memory,
-                                                                              nested_index<Count> count, bool is_large,
-                                                                              Body body, nested_plan plan) {
-    const status done = launch_of_block<Count>(block, memory, count, is_large, body, plan);
-    return {block, done};
-}
-
 // ---- Dividing
 
-/// Gives the large loops of a warp to child grids, and the others to `run(count)`, with a count of 0 for a thread whose
-/// loop is large.
-template <class Count, class Block, class Body, class Run>
-DYNPAR_FUNCTION DYNPAR_FORCEINLINE status divide_in_warp(Block& block, nested_index<Count> count, const Body& body,
-                                                         const nested_plan& plan, const Run& run) {
-    const bool is_large = plan.is_large(count);
-    const bool has_large =
-        plan.one_for_all ? plan.in_place != nested_for_options::all && dynpar::any(warp_group<Block>(block), is_large)
-                         : is_large;
-    status done = status::success;
-    const auto launch_large = [&] {
-        if (!has_large) return;
-        if constexpr (launches_apart<Block>) {
-            const auto after = launch_of_warp_apart<Count>(block, count, is_large, body, plan);
-            block = after.block;
-            done = after.done;
-        } else {
-            done = launch_of_warp<Count>(block, count, is_large, body, plan);
-        }
-    };
-    if constexpr (!launches_last<Block>) launch_large();
-    run(is_large ? 0 : count);
-    if constexpr (launches_last<Block>) launch_large();
-    return done;
-}
+/// The loops of the threads of a warp: whether one of them is large, and their child grids.
+template <class Count>
+struct loops_of_warp {
+    template <class Block>
+    static DYNPAR_FUNCTION DYNPAR_FORCEINLINE bool any(Block& block, void*, bool is_large) {
+        return dynpar::any(warp_group<Block>(block), is_large);
+    }
+    template <class Block, class Body>
+    static DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_list(Block& block, void*, nested_index<Count> count,
+                                                                 bool is_large, const Body& body,
+                                                                 const nested_plan& plan) {
+        return launch_list_of_warp<Count>(block, count, is_large, body, plan);
+    }
+};
+/// The same for a block; `memory` is what its threads share.
+template <class Count>
+struct loops_of_block {
+    template <class Block>
+    static DYNPAR_FUNCTION DYNPAR_FORCEINLINE bool any(Block& block, void* memory, bool is_large) {
+        return dynpar::any(block_group<Block>(block, memory), is_large);
+    }
+    template <class Block, class Body>
+    static DYNPAR_FUNCTION DYNPAR_FORCEINLINE status launch_list(Block& block, void* memory, nested_index<Count> count,
+                                                                 bool is_large, const Body& body,
+                                                                 const nested_plan& plan) {
+        const status of_list =
+            launch_list_of_block<Count>(block_group<Block>(block, memory), count, is_large, body, plan);
+        return is_large ? of_list : status::success;
+    }
+};
 
-/// The same for the loops of a block.
-template <class Count, class Block, class Body, class Run>
-DYNPAR_FUNCTION DYNPAR_FORCEINLINE status divide_in_block(const block_group<Block>& group, nested_index<Count> count,
-                                                          const Body& body, const nested_plan& plan, const Run& run) {
-    Block& block = group.block();
+/// A child grid for all large loops of a warp or block, or one for each. Every thread gets what became of its own.
+template <class Count, template <class> class Loops>
+struct launch_large {
+    template <class Block, class Body>
+    DYNPAR_FUNCTION DYNPAR_FORCEINLINE status operator()(Block& block, void* memory, nested_index<Count> count,
+                                                         bool is_large, const Body& body,
+                                                         const nested_plan& plan) const {
+        if (plan.one_for_all) return Loops<Count>::launch_list(block, memory, count, is_large, body, plan);
+        return is_large ? launch_range<Count>(block, count, body, plan) : status::success;
+    }
+};
+
+/// Gives the large loops of a warp or block to child grids, and the others to `run(count)`, with a count of 0 for a
+/// thread whose loop is large.
+template <template <class> class Loops, class Count, class Block, class Body, class Run>
+DYNPAR_FUNCTION DYNPAR_FORCEINLINE status divide(Block& block, void* memory, nested_index<Count> count,
+                                                 const Body& body, const nested_plan& plan, const Run& run) {
     const bool is_large = plan.is_large(count);
-    const bool has_large =
-        plan.one_for_all ? plan.in_place != nested_for_options::all && dynpar::any(group, is_large) : is_large;
+    const bool has_large = plan.one_for_all
+                               ? plan.in_place != nested_for_options::all && Loops<Count>::any(block, memory, is_large)
+                               : is_large;
     status done = status::success;
-    const auto launch_large = [&] {
-        if (!has_large) return;
-        if constexpr (launches_apart<Block>) {
-            const auto after = launch_of_block_apart<Count>(block, group.memory(), count, is_large, body, plan);
-            block = after.block;
-            done = after.done;
-        } else {
-            done = launch_of_block<Count>(block, group.memory(), count, is_large, body, plan);
-        }
+    const auto launch = [&] {
+        if (has_large)
+            done = block_handover::call(launch_large<Count, Loops>{}, block, memory, count, is_large, body, plan);
     };
-    if constexpr (!launches_last<Block>) launch_large();
+    if constexpr (!launches_last<Block>) launch();
     run(is_large ? 0 : count);
-    if constexpr (launches_last<Block>) launch_large();
+    if constexpr (launches_last<Block>) launch();
     return done;
 }
 

@@ -93,30 +93,60 @@ DYNPAR_FUNCTION decltype(auto) run_iteration(Block& block, const Body& body, nes
 }
 
 /// Whether what launches is a function of its own, since it takes many registers and much code: on the queue engine,
-/// and not on the cdp engine, whose kernels must not call what has more registers than they have. It gets the block by
-/// value: a block that is known elsewhere would lie in memory.
+/// and not on the cdp engine, whose kernels must not call what has more registers than they have.
+template <class Block, class = void>
+inline constexpr bool launches_apart = false;
 template <class Block>
-inline constexpr bool launches_apart = std::is_copy_constructible_v<Block>&& std::is_copy_assignable_v<Block>;
-template <class Block>
-struct block_and_launch {
-    Block block;
-    status done;
+inline constexpr bool launches_apart<Block, std::void_t<typename Block::is_handed_over_by_value>> = true;
+
+/// Calls a function object as a function of its own. It gets the block by value, and gives it back: a block whose
+/// address is known elsewhere would lie in memory. Nobody else copies blocks: a copy that is not given back counts
+/// children that the block knows nothing of.
+class block_handover {
+public:
+    template <class Function, class Block, class... Args>
+    static DYNPAR_FUNCTION DYNPAR_FORCEINLINE status call(const Function& function, Block& block, const Args&... args) {
+        if constexpr (launches_apart<Block>) {
+            const auto after = call_apart(function, block, args...);
+            block = after.block;
+            return after.result;
+        } else {
+            return function(block, args...);
+        }
+    }
+
+private:
+    template <class Block>
+    struct block_and_result {
+        Block block;
+        status result;
+    };
+    template <class Function, class Block, class... Args>
+    static DYNPAR_FUNCTION DYNPAR_NOINLINE block_and_result<Block> call_apart(Function function, Block block,
+                                                                              Args... args) {
+        const status result = function(block, args...);
+        return {block, result};
+    }
 };
 
-template <class Count, class Block, class Body, class... Fetched>
-DYNPAR_FUNCTION DYNPAR_NOINLINE block_and_launch<Block> run_body_apart(Block block, Body body, nested_index<Count> i,
-                                                                       Fetched... found) {
-    call_function(body, block, static_cast<Count>(i), found...);
-    return {block, status::success};
-}
+/// An iteration whose body takes the block.
+template <class Count>
+struct call_body {
+    template <class Block, class Body, class... Fetched>
+    DYNPAR_FUNCTION status operator()(Block& block, const Body& body, nested_index<Count> i,
+                                      const Fetched&... found) const {
+        call_function(body, block, static_cast<Count>(i), found...);
+        return status::success;
+    }
+};
 /// One iteration of a loop that has no value. A body that takes the block launches, as a rule.
 template <class Count, class Block, class Body, class... Fetched>
 DYNPAR_FUNCTION DYNPAR_FORCEINLINE void run_body(Block& block, const Body& body, nested_index<Count> i,
                                                  const Fetched&... found) {
-    if constexpr (launches_apart<Block> && !body_calls<Body, Block, Count>::alone) {
-        block = run_body_apart<Count>(block, body, i, found...).block;
-    } else {
+    if constexpr (body_calls<Body, Block, Count>::alone) {
         run_iteration<Count>(block, body, i, found...);
+    } else {
+        block_handover::call(call_body<Count>{}, block, body, i, found...);
     }
 }
 
@@ -191,6 +221,34 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE void run_every(unsigned step, nested_index<Co
             [&](unsigned, const nested_iteration<Count, Body>& it, const auto&... found) { run(it.i, found...); });
     });
 }
+
+// ---- The end of a call
+
+/// All threads of the warp have come, and see what the others have written.
+template <class Block>
+DYNPAR_FUNCTION void meet(const warp_group<Block>& warp) {
+    if constexpr (runs_on_host<Block>::value) {
+        static_cast<void>(dynpar::ballot(warp, true));
+    } else {
+#if DYNPAR_ON_DEVICE
+        if (warp.num_threads() > 1) __syncwarp(lanes_of(warp.num_threads()));
+#endif
+    }
+}
+/// On the host engine the same for the block, where each thread has run its own loop in place of a part of all. Not if
+/// it has no memory for what its threads share: then each warp has shared by itself.
+template <class Block>
+DYNPAR_FUNCTION void meet_on_host(const block_group<Block>& group) {
+    if constexpr (runs_on_host<Block>::value) {
+        if (group.memory() != nullptr) group.block().sync();
+    }
+}
+
+/// Whether what was given in place of a block is all of its threads.
+template <class Block>
+inline constexpr bool is_block_group = false;
+template <class Block>
+inline constexpr bool is_block_group<block_group<Block>> = true;
 
 // ---- Whose iteration
 

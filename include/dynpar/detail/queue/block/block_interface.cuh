@@ -56,6 +56,9 @@
 
 namespace dynpar {
 namespace detail {
+
+class block_handover;  // nested_iterations.hpp
+
 namespace queue {
 
 /// What a call out of line returns: of the block only what it may have changed.

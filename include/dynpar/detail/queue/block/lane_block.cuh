@@ -19,6 +19,7 @@ public:
                                text kernel)
         : block_interface(grid, task_info, descriptor, rank, kernel) {}
 
+    struct is_handed_over_by_value {};
     static constexpr bool is_wide = false;
 
     DYNPAR_FUNCTION unsigned thread_rank() const { return 0; }
@@ -91,6 +92,11 @@ public:
 
 private:
     friend class block_interface<lane_block>;
+    friend class dynpar::detail::block_handover;
+
+    // Not for programs: see block_handover.
+    lane_block(const lane_block&) = default;
+    lane_block& operator=(const lane_block&) = default;
 
     DYNPAR_FUNCTION static arena_index state_of(const queue_stream& stream) { return stream.state_; }
     DYNPAR_FUNCTION static queue_stream stream_of(arena_index state) { return queue_stream(state); }

@@ -22,6 +22,7 @@ public:
           size_(task.size),
           thread_rank_(thread_rank) {}
 
+    struct is_handed_over_by_value {};
     static constexpr bool is_wide = true;
 
     DYNPAR_FUNCTION unsigned thread_rank() const { return thread_rank_; }
@@ -99,6 +100,11 @@ public:
 
 private:
     friend class block_interface<wide_block>;
+    friend class dynpar::detail::block_handover;
+
+    // Not for programs: see block_handover.
+    wide_block(const wide_block&) = default;
+    wide_block& operator=(const wide_block&) = default;
 
     DYNPAR_FUNCTION static arena_index state_of(const queue_stream& stream) { return stream.state_; }
     DYNPAR_FUNCTION static queue_stream stream_of(arena_index state) { return queue_stream(state); }
