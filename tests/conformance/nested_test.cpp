@@ -45,8 +45,8 @@ struct check_marks {
 
 enum class form { by_warp, by_block };
 
-/// Every thread has the loop from begin[i] to begin[i + 1]. What stays in place is done when the call returns, what
-/// does not is done when the continuation begins.
+/// Every thread has the loop from begin[i] to begin[i + 1]. What stays in place is done when the call returns, for all
+/// threads that share, what does not is done when the continuation begins.
 template <class Mark = mark>
 struct run_loops {
     nested_for_options options;
@@ -55,19 +55,29 @@ struct run_loops {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, const unsigned* begin, unsigned threads, unsigned* marks,
                                     unsigned* wrong, unsigned* failed) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned width = block.num_threads(), rank = block.thread_rank();
+        const unsigned i = block.block_rank() * width + rank;
         const unsigned first = i < threads ? begin[i] : 0, count = i < threads ? begin[i + 1] - first : 0;
         dynpar::status done = dynpar::status::success;
+        unsigned begin_of_group = rank / 32 * 32;
+        unsigned end_of_group = width - begin_of_group < 32 ? width : begin_of_group + 32;
         if (how == form::by_warp) {
             done = dynpar::nested_for(block, count, Mark{marks + first}, options);
         } else {
             auto* memory = block.template shared<std::byte>(block.num_threads() * dynpar::nested_for_bytes<Mark>);
-            done = dynpar::nested_for(dynpar::this_block(block, memory), count, Mark{marks + first}, options);
+            auto group = dynpar::this_block(block, memory);
+            done = dynpar::nested_for(group, count, Mark{marks + first}, options);
+            if (memory != nullptr) begin_of_group = 0, end_of_group = width;
         }
         if (done != dynpar::status::success) dynpar::atomic_add(failed, 1u);
-        const bool is_in_place = options.in_place != 0 && count <= options.in_place;
-        for (unsigned k = 0; is_in_place && k < count; ++k)
-            if (dynpar::atomic_load(marks + first + k) != 1) dynpar::atomic_add(wrong, 1u);
+        for (const unsigned distance : {0u, 1u, 7u}) {
+            const unsigned of_group = (rank - begin_of_group + distance) % (end_of_group - begin_of_group);
+            const unsigned other = block.block_rank() * width + begin_of_group + of_group;
+            const unsigned length = other < threads ? begin[other + 1] - begin[other] : 0;
+            const bool is_in_place = options.in_place != 0 && length <= options.in_place;
+            for (unsigned k = 0; is_in_place && k < length; ++k)
+                if (marks[begin[other] + k] != 1) dynpar::atomic_add(wrong, 1u);
+        }
         if (i == 0) block.then(check_marks{}, dynpar::shape(1, 32), marks, begin[threads], wrong);
     }
 };

@@ -129,6 +129,39 @@ TEST_CASE("a collective call that not all threads of the warp make is a deadlock
     CHECK(order == std::vector<int>{1, 2});
 }
 
+struct count_iteration {
+    int* count;
+    void operator()(unsigned) const { ++*count; }
+};
+struct some_loops {
+    static constexpr const char* name = "some_loops";
+    bool has_value;
+    template <class Block>
+    void operator()(Block& block, int* destroyed) const {
+        const counts_destruction on_every_stack{destroyed};
+        int count = 0;
+        if (block.thread_rank() == 5) return;  // and so its warp never meets
+        if (has_value) {
+            dynpar::nested_reduce(
+                block, 3, [](unsigned) { return true; }, dynpar::whether_any{});
+        } else {
+            dynpar::nested_for(block, 3, count_iteration{&count});
+        }
+    }
+};
+
+TEST_CASE("a nested loop that not all threads of the warp begin is a deadlock, although each thread runs its own") {
+    host_engine engine;
+    for (const bool has_value : {false, true}) {
+        int destroyed = 0;
+        CHECK(message_of<dynpar::deadlock_error>(engine, some_loops{has_value}, shape(1, 8), &destroyed) ==
+              "dynpar: deadlock on the host engine: in block 0 of some_loops <<<1, 8>>> at depth 0, 7 threads are at a "
+              "collective call of their warp, 0 threads are at sync() and 0 at wait(); every thread of the block that "
+              "has not returned must reach the same one");
+        CHECK(destroyed == 8);
+    }
+}
+
 struct different_votes {
     template <class Block>
     void operator()(Block& block) const {
