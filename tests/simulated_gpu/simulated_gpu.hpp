@@ -11,7 +11,10 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
+#include <tuple>
 #include <type_traits>
 
 // Before __CUDACC__: these then declare what the host calls, and nothing for nvcc.
@@ -108,6 +111,36 @@ unsigned cycles();
 unsigned long long nanoseconds();
 unsigned long long grid_number();
 unsigned multiprocessor();
+
+/// What `make` returns to one of the lanes that are here together with the same key. Those are together that come while
+/// the first of them dawdles; who comes later makes another, as lanes of a GPU do that come by another way. Where warps
+/// are threads of the CPU each lane makes its own.
+template <class T, class Make>
+T once_for_lanes(const void* key, const Make& make) {
+#if defined(SIMULATED_GPU_REAL_THREADS)
+    static_cast<void>(key);
+    return make();
+#else
+    struct group {
+        bool is_made = false;
+        T made{};
+    };
+    static std::map<std::tuple<unsigned long long, const warp*, const void*>, std::shared_ptr<group> > open;
+    const auto [place, is_first] = open.try_emplace({grid_number(), current->of_warp, key}, nullptr);
+    if (is_first) place->second = std::make_shared<group>();
+    const std::shared_ptr<group> mine = place->second;
+    if (is_first) {
+        const unsigned drawn = cycles() * 2654435761u >> 24;
+        for (unsigned passes = drawn % 2 == 0 ? 0 : drawn; passes != 0; --passes) switch_threads();
+        open.erase({grid_number(), current->of_warp, key});
+        mine->made = make();
+        mine->is_made = true;
+    }
+    while (!mine->is_made) switch_threads();
+    may_switch();
+    return mine->made;
+#endif
+}
 [[noreturn]] void trap();
 bool is_local(const void* place);
 bool is_shared(const void* place);

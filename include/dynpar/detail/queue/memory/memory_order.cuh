@@ -277,10 +277,9 @@ __device__ __noinline__ inline unsigned stack_place() {
     volatile unsigned here = 0;
     return static_cast<unsigned>(__cvta_generic_to_local(const_cast<unsigned*>(&here)));
 }
-/// Lanes do not run in step here: each makes one.
 template <class T, class Make>
-__device__ inline T once_for_lanes_here(const void*, const Make& make) {
-    return make();
+__device__ inline T once_for_lanes_here(const void* key, const Make& make) {
+    return simulated_gpu::once_for_lanes<T>(key, make);
 }
 __device__ inline unsigned cycles_now() { return simulated_gpu::cycles(); }
 
