@@ -164,7 +164,7 @@ report cdp_host::empty_report() const {
     return r;
 }
 
-report cdp_host::refused(text kernel, const shape& s, status why, cudaError_t code) const {
+report cdp_host::refused(text kernel, const shape& s, status why, cudaError_t code, unsigned most_threads) const {
     if (code != cudaSuccess) static_cast<void>(cudaGetLastError());
     report r = empty_report();
     r.failed_calls = r.lost_launches = 1;
@@ -173,6 +173,7 @@ report cdp_host::refused(text kernel, const shape& s, status why, cudaError_t co
     f.kernel.assign(kernel.begin, kernel.length);
     f.shape = s;
     f.cuda_code = code;
+    f.note = note_on_bound(why, s, most_threads);
     r.failures.push_back(std::move(f));
     return r;
 }
@@ -187,7 +188,8 @@ report cdp_host::finish() {
     r.deepest_nesting = run.deepest;
     r.needed.nesting_depth = run.deepest;
     add_to_report(run.failures, r);
-    for (failure& f : r.failures) f.note = note_on(f);
+    for (failure& f : r.failures)
+        if (f.note.empty()) f.note = note_on(f);
     if (run.begun > run.launched + 1) {
         for (failure& f : r.failures) {
             if (f.cuda_code == 0 || (f.operation != operation::launch && f.operation != operation::then)) continue;

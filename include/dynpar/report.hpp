@@ -70,6 +70,19 @@ inline const char* advice(status s) {
     return "";
 }
 
+namespace detail {
+
+/// What to do about a block that is too wide for its kernel: the general advice would allow it. Else "".
+inline std::string note_on_bound(status s, const shape& of_grid, unsigned most_threads) {
+    if (s != status::invalid_configuration || most_threads >= bounds::block_threads ||
+        of_grid.threads.count() <= most_threads)
+        return {};
+    return "give a block of this kernel at most " + std::to_string(most_threads) +
+           " threads: its max_threads says so; or raise max_threads";
+}
+
+}  // namespace detail
+
 /// What to do about a failure, in a sentence.
 inline std::string advice(const failure& f) { return f.note.empty() ? advice(f.status) : f.note; }
 

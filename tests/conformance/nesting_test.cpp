@@ -573,6 +573,37 @@ TEST_CASE("C8: a kernel may bound its threads, and a launch with more is refused
     CHECK(counter.to_vector()[0] == 129);
 }
 
+struct launch_too_wide {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* counter, bool continues) const {
+        if (continues) block.then(at_most_64_threads{}, dynpar::shape(2, 65), counter, 0u);
+        if (!continues) block.launch(at_most_64_threads{}, dynpar::shape(2, 65), counter, 0u);
+    }
+};
+
+TEST_CASE("C8: what is refused for the kernel's own bound is told to keep to that") {
+    auto engine = make_engine();
+    auto counter = filled(engine, 1, 0u);
+    for (const dynpar::report& report :
+         {engine.try_run(at_most_64_threads{}, dynpar::shape(1, 65), counter.data(), 0u),
+          engine.try_run(at_most_64_threads{}, dynpar::shape(1, 1025), counter.data(), 0u),
+          engine.try_run(launch_too_wide{}, dynpar::shape(1, 1), counter.data(), false),
+          engine.try_run(launch_too_wide{}, dynpar::shape(1, 1), counter.data(), true)}) {
+        const dynpar::failure& f = only_failure(report);
+        CHECK(f.status == dynpar::status::invalid_configuration);
+        const std::string what_to_do = advice(f);
+        CAPTURE(what_to_do);
+        CHECK(what_to_do.find("at most 64 threads") != std::string::npos);
+        CHECK(what_to_do.find("max_threads") != std::string::npos);
+        CHECK(what_to_do.find("block_threads") == std::string::npos);
+    }
+    // A block that no kernel can have is another matter.
+    const std::string other =
+        advice(only_failure(engine.try_run(at_most_64_threads{}, dynpar::shape(0, 64), counter.data(), 0u)));
+    CHECK(other.find("max_threads") == std::string::npos);
+    CHECK(counter.to_vector()[0] == 0);
+}
+
 // ---- C9: depth
 
 struct write_depths {

@@ -93,7 +93,8 @@ public:
     /// Waits until the run is complete and says what became of it. Throws `kernel_fault`.
     report finish();
     /// The report of a run whose first grid could not be launched.
-    report refused(text kernel, const shape& s, status why, cudaError_t code) const;
+    report refused(text kernel, const shape& s, status why, cudaError_t code,
+                   unsigned most_threads = bounds::block_threads) const;
 
     cudaStream_t stream() const { return stream_.get(); }
     const std::string& device() const { return device_; }

@@ -24,6 +24,7 @@ struct failure_entry {
     int cuda_code;
     unsigned depth;
     dynpar::shape shape;
+    unsigned most_threads;  // in a block of the kernel that was to run; not in the key: the kernel's name is
     unsigned name_length;
     char name[name_capacity];
 };
@@ -59,6 +60,7 @@ struct failed_call {
     text kernel;
     unsigned depth;
     dynpar::shape shape;
+    unsigned most_threads = bounds::block_threads;  // in a block of a kernel that was to run
 };
 
 /// Adds one failed call. Not inlined: a call that succeeds pays for a comparison and nothing else. Its loops are not
@@ -93,6 +95,7 @@ __device__ __noinline__ inline void add_failure(failure_table* table, const fail
             entry.cuda_code = call->cuda_code;
             entry.depth = call->depth;
             entry.shape = call->shape;
+            entry.most_threads = call->most_threads;
             const unsigned length = call->kernel.length;
             entry.name_length = length < failure_entry::name_capacity ? length : failure_entry::name_capacity;
 #pragma unroll 1
@@ -121,6 +124,7 @@ inline void add_to_report(const failure_table& table, report& r) {
         f.shape = entry.shape;
         f.cuda_code = entry.cuda_code;
         f.count = entry.count;
+        f.note = note_on_bound(f.status, f.shape, entry.most_threads);
         r.failures.push_back(std::move(f));
     }
 }

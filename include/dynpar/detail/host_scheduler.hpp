@@ -715,6 +715,7 @@ inline void host_scheduler::fail(operation o, const host_kernel& kernel, unsigne
     f.kernel = name;
     f.depth = depth;
     f.shape = s;
+    f.note = note_on_bound(why, s, kernel.most_threads);
     report_.failures.push_back(std::move(f));
 }
 

@@ -348,7 +348,7 @@ public:
         check_kernel<basic_cdp_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
 #if DYNPAR_OLD_DEVICE_RUNTIME
-        return lost(operation::then, status::not_supported, cudaErrorNotSupported, kernel_name<Kernel>(), s);
+        return lost<Kernel>(operation::then, status::not_supported, cudaErrorNotSupported, s);
 #else
         return launch_grid(operation::then, device::detail::tail_launch_stream(), grid_record::none, true, kernel, s,
                            args...);
@@ -605,7 +605,7 @@ private:
             child.id = detail::trace_launch(grid_.run->trace, &launch);
             if (child.blocks != nullptr) detail::trace_memory_taken(*grid_.run->trace, sizeof(detail::cdp_blocks));
         }
-        if (why != status::success) return lost(o, why, cuda_code, kernel_name<Kernel>(), s);
+        if (why != status::success) return lost<Kernel>(o, why, cuda_code, s);
         cudaError_t code = cudaSuccess;
         const dimensions threads = s.moldable ? dimensions(moldable_threads(at_most(s.threads.x))) : s.threads;
         const unsigned shared_bytes = shared_bytes_of(s, threads.x);
@@ -620,7 +620,7 @@ private:
                     grid_.run->trace->records[child.id].status = detail::launch_status(code);
             }
             free(child.blocks);
-            return lost(o, detail::launch_status(code), code, kernel_name<Kernel>(), s);
+            return lost<Kernel>(o, detail::launch_status(code), code, s);
         }
         atomicAdd(&grid_.run->launched, 1ull);
         return status::success;
@@ -638,9 +638,10 @@ private:
     }
 
     /// Reports a call that is about a child or a continuation.
-    __device__ status lost(operation o, status why, cudaError_t code, text kernel, const shape& s) const {
+    template <class Kernel>
+    __device__ status lost(operation o, status why, cudaError_t code, const shape& s) const {
         const unsigned depth = o == operation::then ? grid_.depth : grid_.depth + 1;
-        const detail::failed_call call{o, why, code, kernel, depth, s};
+        const detail::failed_call call{o, why, code, kernel_name<Kernel>(), depth, s, most_threads<Kernel>()};
         detail::add_failure(&grid_.run->failures, &call);
         return why;
     }
@@ -784,7 +785,7 @@ private:
         const text kernel_text = kernel_name<Kernel>();
         const detail::run_range range(name, kernel_text);
         if (const status why = check(s, most_threads<Kernel>()); why != status::success) {
-            return host_->refused(kernel_text, s, why, cudaSuccess);
+            return host_->refused(kernel_text, s, why, cudaSuccess, most_threads<Kernel>());
         }
         constexpr auto entry = &detail::cdp_entry<Traced, Kernel, Args...>;
         const dimensions threads = s.moldable ? dimensions(moldable_threads(at_most(s.threads.x))) : s.threads;

@@ -92,7 +92,7 @@ public:
             host_->launcher().most_worker_threads(cache, reinterpret_cast<const void*>(grid));
         if (const status why = host_->launcher().check_first(s, most_threads<Kernel>(), most_worker_threads);
             why != status::success) {
-            return queue_handle(host_->refuse(kernel_text, s, why));
+            return queue_handle(host_->refuse(kernel_text, s, why, most_threads<Kernel>()));
         }
         const auto payload = queue::make_payload(kernel, args...);
         const unsigned threads = host_->launcher().block_threads_for(s, most_worker_threads);

@@ -25,11 +25,15 @@ struct entry_points;
 
 /// Notes a call that failed. If a launch lacks memory the run is over: its results are worthless, and an endless
 /// recursion must end.
-__device__ __noinline__ inline status report_failure(operation what, status why, text kernel, unsigned depth, shape s) {
-    const failed_call call{what, why, 0, kernel, depth, s};
+__device__ inline status report_call(const failed_call& call) {
     add_failure(engine().failures, &call);
-    if (why == status::out_of_memory && (what == operation::launch || what == operation::then)) stop_run(no_memory);
-    return why;
+    if (call.status == status::out_of_memory &&
+        (call.operation == operation::launch || call.operation == operation::then))
+        stop_run(no_memory);
+    return call.status;
+}
+__device__ __noinline__ inline status report_failure(operation what, status why, text kernel, unsigned depth, shape s) {
+    return report_call({what, why, 0, kernel, depth, s});
 }
 
 /// Whether a grid of that shape is one lane task, if its arguments fit.
@@ -130,7 +134,7 @@ __device__ __noinline__ inline status fail_launch(const launch_request& request,
 #if !DYNPAR_NO_TRACE
     if (request.in_trace()) engine().trace_records[request.trace_id].status = why;
 #endif
-    return report_failure(request.what, why, request.kernel, request.depth, s);
+    return report_call({request.what, why, 0, request.kernel, request.depth, s, request.most_threads});
 }
 
 /// Whether a launch is valid, and what must be known before it; notes it if not. In a traced run, it gets its place in

@@ -165,11 +165,11 @@ public:
     }
 
     /// The run of a first grid that cannot be.
-    std::shared_ptr<pending_run> refuse(text kernel, const shape& s, status why) {
+    std::shared_ptr<pending_run> refuse(text kernel, const shape& s, status why, unsigned most_threads) {
         auto run =
             std::make_shared<pending_run>(shared_from_this(), std::string(kernel.begin, kernel.length), s, nullptr);
         run->refused_ = true;
-        run->report_ = reporter_.refused(run->first_, why);
+        run->report_ = reporter_.refused(run->first_, why, most_threads);
         return run;
     }
 

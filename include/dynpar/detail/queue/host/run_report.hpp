@@ -37,14 +37,15 @@ public:
                  std::string device)
         : options_(&options), limits_(&limits), memory_(&memory), device_(std::move(device)) {}
 
-    /// Of a first grid that cannot be.
-    report refused(const first_of_run& first, status why) const {
+    /// Of a first grid that cannot be, of a kernel whose blocks may have so many threads.
+    report refused(const first_of_run& first, status why, unsigned most_threads) const {
         report result = empty();
         result.failed_calls = result.lost_launches = 1;
         failure f;
         f.status = why;
         f.kernel = first.kernel;
         f.shape = first.shape;
+        f.note = note_on_bound(why, first.shape, most_threads);
         result.failures.push_back(std::move(f));
         explain(result, 0);
         return result;
@@ -121,9 +122,10 @@ private:
         return text;
     }
 
-    /// Notes that name this engine's options.
+    /// Notes that name this engine's options, where nothing else is the matter.
     void explain(report& r, std::uint64_t abandoned) const {
         for (failure& f : r.failures) {
+            if (!f.note.empty()) continue;
             if (f.status == status::out_of_memory) {
                 f.note = "the memory for grids, " + std::to_string(memory_->bytes_for_grids()) +
                          " bytes, was used up with " + std::to_string(abandoned) +
