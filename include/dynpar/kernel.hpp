@@ -6,6 +6,7 @@
 
 #include "platform.hpp"
 #include "result.hpp"
+#include "shape.hpp"
 
 namespace dynpar {
 
@@ -107,7 +108,7 @@ DYNPAR_FUNCTION constexpr text kernel_name() {
 /// The most threads that a block of this kernel may have: its member `static constexpr unsigned max_threads`, else
 /// 1024. On a GPU the compiler must fit that many threads' registers into a multiprocessor: 64 a thread for 1024. A
 /// kernel that needs more registers, or calls a function that does, declares fewer threads; a launch with more is an
-/// invalid_configuration.
+/// invalid_configuration. A moldable block gets no more.
 template <class Kernel>
 DYNPAR_FUNCTION constexpr unsigned most_threads() {
     if constexpr (detail::has_max_threads<Kernel>::value) {
@@ -120,6 +121,23 @@ DYNPAR_FUNCTION constexpr unsigned most_threads() {
 }
 
 namespace detail {
+
+/// The shape that a launch of a kernel with a bound is for: a moldable one allows no more threads than the kernel does.
+template <class Kernel>
+struct bounded_shape : shape {
+    DYNPAR_FUNCTION constexpr explicit bounded_shape(const shape& given) : shape(given) {
+        constexpr unsigned most = most_threads<Kernel>();
+        if (!moldable || threads.x <= most || threads.x > bounds::block_threads) return;
+        if (shared_per_thread) shared_bytes = shared_bytes / threads.x * most;
+        threads.x = most;
+    }
+};
+
+/// Of every kernel. Without a bound it is the given shape itself: nvcc then makes the same code of a launch as if there
+/// were none of this.
+template <class Kernel>
+using shape_of_launch =
+    std::conditional_t<(most_threads<Kernel>() < bounds::block_threads), bounded_shape<Kernel>, const shape&>;
 
 /// Whether a launch would lose a value.
 template <class Invocable, class Kernel, class... Args>

@@ -305,6 +305,57 @@ TEST_CASE("C17, C14: moldable blocks have the width of the option, and shared me
     }
 }
 
+/// As note_width, with a bound of its own.
+struct note_bounded_width : note_width {
+    static constexpr unsigned max_threads = 24;
+};
+
+struct launch_bounded {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, width_found* found, unsigned most) const {
+        const dynpar::at_most threads(most);
+        const dynpar::bytes_per_thread bytes(8);
+        block.launch(note_bounded_width{}, dynpar::shape(1, threads, bytes), found);
+        block.launch(note_bounded_width{}, dynpar::shape(1, threads, 24 * 8), found);
+        block.launch(note_bounded_width{}, dynpar::shape(5, threads, bytes), found);
+        auto stream = block.make_stream();
+        block.launch(stream, note_bounded_width{}, dynpar::shape(2, threads, bytes), found);
+        block.then(note_bounded_width{}, dynpar::shape(1, threads, bytes), found);
+        block.then(note_bounded_width{}, dynpar::shape(3, threads, bytes), found);
+    }
+};
+
+TEST_CASE("C17: a moldable block has no more threads than its kernel allows, whatever its shape does") {
+    for (const unsigned width : {0u, 1u, 23u, 24u, 25u, 100u}) {
+        CAPTURE(width);
+        auto engine = make_engine_for_width(width);
+        const unsigned right = engine.moldable_threads(dynpar::at_most(24));
+        for (const unsigned most : {25u, 32u, 256u, 1024u}) {
+            CAPTURE(most);
+            for (const unsigned threads : {1u, 32u, 64u}) {  // of the block that launches
+                CAPTURE(threads);
+                auto found = filled(engine, 1, width_found{});
+                const dynpar::report report =
+                    engine.run(launch_bounded{}, dynpar::shape(1, threads), found.data(), most);
+                const width_found now = found.to_vector()[0];
+                CHECK(report.grids == 1 + 6 * threads);
+                CHECK(now.blocks == 13 * threads);
+                CHECK(now.threads == right);
+                CHECK(now.right == 13 * threads * right);
+            }
+            auto found = filled(engine, 1, width_found{});
+            engine.run(note_bounded_width{}, dynpar::shape(4, dynpar::at_most(most), dynpar::bytes_per_thread(8)),
+                       found.data());
+            CHECK(found.to_vector()[0].threads == right);
+            CHECK(found.to_vector()[0].right == 4 * right);
+        }
+        auto found = filled(engine, 1, width_found{});
+        const dynpar::report report =
+            engine.try_run(note_bounded_width{}, dynpar::shape(1, dynpar::at_most(1025)), found.data());
+        CHECK(report.lost_launches == 1);  // as for every kernel
+    }
+}
+
 struct take_too_much {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* refused) const {

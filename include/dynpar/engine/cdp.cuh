@@ -566,7 +566,8 @@ private:
 
     template <class Kernel, class... Args>
     __device__ status launch_grid(operation o, cudaStream_t stream, unsigned stream_number, bool is_stream,
-                                  const Kernel& kernel, const shape& s, const Args&... args) {
+                                  const Kernel& kernel, const shape& given, const Args&... args) {
+        const detail::shape_of_launch<Kernel> s(given);
         const unsigned depth = o == operation::then ? grid_.depth : grid_.depth + 1;
         status why = status::success;
         cudaError_t cuda_code = cudaSuccess;
@@ -780,7 +781,8 @@ private:
     }
 
     template <bool Traced, class Kernel, class... Args>
-    report run_form(const Kernel& kernel, const shape& s, const Args&... args) {
+    report run_form(const Kernel& kernel, const shape& given, const Args&... args) {
+        const detail::shape_of_launch<Kernel> s(given);
         check_kernel<basic_cdp_block<Traced>, Kernel, Args...>();
         const text kernel_text = kernel_name<Kernel>();
         const detail::run_range range(name, kernel_text);

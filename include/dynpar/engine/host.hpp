@@ -157,7 +157,7 @@ public:
         check_kernel<host_block, Kernel, Args...>();
 #if DYNPAR_ON_HOST
         return state_->scheduler->launch(*state_, nullptr, description<Kernel, Args...>(),
-                                         closure<Kernel, Args...>(kernel, args...), s,
+                                         closure<Kernel, Args...>(kernel, args...), detail::shape_of_launch<Kernel>(s),
                                          {(points_into_block(args) || ...), false});
 #else
         return status::not_supported;
@@ -176,7 +176,7 @@ public:
 #if DYNPAR_ON_HOST
         const std::shared_ptr<detail::host_stream_state> state = stream.state_.get();
         return state_->scheduler->launch(*state_, state, description<Kernel, Args...>(),
-                                         closure<Kernel, Args...>(kernel, args...), s,
+                                         closure<Kernel, Args...>(kernel, args...), detail::shape_of_launch<Kernel>(s),
                                          {(points_into_block(args) || ...), state == nullptr});
 #else
         return status::not_supported;
@@ -189,7 +189,7 @@ public:
         check_kernel<host_block, Kernel, Args...>();
 #if DYNPAR_ON_HOST
         return state_->scheduler->then(*state_, description<Kernel, Args...>(),
-                                       closure<Kernel, Args...>(kernel, args...), s,
+                                       closure<Kernel, Args...>(kernel, args...), detail::shape_of_launch<Kernel>(s),
                                        {(points_into_block(args) || ...), false});
 #else
         return status::not_supported;
@@ -393,7 +393,8 @@ public:
     report try_run(Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();
         return scheduler_->run(host_block::description<Kernel, Args...>(),
-                               host_block::closure<Kernel, Args...>(kernel, args...), s);
+                               host_block::closure<Kernel, Args...>(kernel, args...),
+                               detail::shape_of_launch<Kernel>(s));
     }
 
     /// Where its buffers are: the host's own memory.

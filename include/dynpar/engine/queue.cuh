@@ -81,10 +81,11 @@ public:
     /// captured, the run becomes part of the graph; after a wait for the graph's stream the handle says what the latest
     /// replay did. A traced run first waits for the engine's previous run and reads its trace.
     template <class Kernel, class... Args, detail::if_no_buffer<Args...> = 0>
-    queue_handle enqueue(cudaStream_t stream, Kernel kernel, const shape& s, Args... args) {
+    queue_handle enqueue(cudaStream_t stream, Kernel kernel, const shape& given, Args... args) {
         namespace queue = detail::queue;
         check_kernel<queue::lane_block, Kernel, Args...>();
         check_kernel<queue::wide_block, Kernel, Args...>();
+        const detail::shape_of_launch<Kernel> s(given);
         const text kernel_text = kernel_name<Kernel>();
         constexpr auto grid = &queue::persistent_grid<Kernel, Args...>;
         static queue::launch_cache cache;  // of this kernel

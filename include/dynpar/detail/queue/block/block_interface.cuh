@@ -99,10 +99,11 @@ public:
     }
 
     template <class Kernel, class... Args>
-    DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
+    DYNPAR_FUNCTION status launch(Kernel kernel, const shape& given, Args... args) {
         check_kernel<lane_block, Kernel, Args...>();
         check_kernel<wide_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
+        const dynpar::detail::shape_of_launch<Kernel> s(given);
         const auto payload = make_payload(kernel, args...);
         const bool bad = bad_pointer(args...);
         // Too deep or traced launches take the general route. The traced bit lies above every depth, so the short route
@@ -178,7 +179,7 @@ public:
         }
         return apply(launch_general<Kernel, Args...>(derived(), payload, s, bad, false, 0));
 #else
-        return nowhere(kernel, s, args...);
+        return nowhere(kernel, given, args...);
 #endif
     }
 
@@ -187,7 +188,8 @@ public:
         check_kernel<lane_block, Kernel, Args...>();
         check_kernel<wide_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
-        return apply(launch_general<Kernel, Args...>(derived(), make_payload(kernel, args...), s, bad_pointer(args...),
+        return apply(launch_general<Kernel, Args...>(derived(), make_payload(kernel, args...),
+                                                     dynpar::detail::shape_of_launch<Kernel>(s), bad_pointer(args...),
                                                      true, Derived::state_of(stream)));
 #else
         static_cast<void>(stream);
@@ -197,10 +199,11 @@ public:
 
     using value_interface<Derived>::then;
     template <class Kernel, class... Args>
-    DYNPAR_FUNCTION status then(Kernel kernel, const shape& s, Args... args) {
+    DYNPAR_FUNCTION status then(Kernel kernel, const shape& given, Args... args) {
         check_kernel<lane_block, Kernel, Args...>();
         check_kernel<wide_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
+        const dynpar::detail::shape_of_launch<Kernel> s(given);
         const auto payload = make_payload(kernel, args...);
         const bool bad = bad_pointer(args...);
         inline_continuation inlined{};
@@ -232,7 +235,7 @@ public:
         }
         return apply(continue_general<Kernel, Args...>(derived(), payload, s, inlined, bad));
 #else
-        return nowhere(kernel, s, args...);
+        return nowhere(kernel, given, args...);
 #endif
     }
 
