@@ -54,6 +54,12 @@ public:
                                         std::to_string(options.block_threads) +
                                         ": give a multiple of 32, at most 1024, or 0");
         }
+        // Here, and before it is added to: CUDA's own refusal comes at the first run, and sums have 32 bits.
+        if (options.shared_bytes > shared_bytes_of_multiprocessor_) {
+            throw std::invalid_argument("dynpar: queue_options::shared_bytes is " +
+                                        std::to_string(options.shared_bytes) + ", and a multiprocessor of " + device_ +
+                                        " has " + std::to_string(shared_bytes_of_multiprocessor_) + ": give less");
+        }
         options_ = &options;
         // A warp is cheapest; 1 where every block does little.
         options.moldable_threads =

@@ -21,6 +21,7 @@ struct queue_options : engine_options {
     /// run ends with `launch_error`.
     std::size_t memory_bytes = 0;
     /// Shared memory in bytes of a worker block, for `block.shared`; a block that needs more has it in device memory.
+    /// More than a multiprocessor has is refused.
     unsigned shared_bytes = 16 * 1024;
     /// A run that takes longer is stopped, in milliseconds; 0: none. A kernel that never returns cannot be stopped.
     unsigned long long deadline_milliseconds = 0;
