@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "../memory/state.cuh"
@@ -19,6 +20,22 @@ namespace queue {
 
 class engine_memory {
 public:
+    /// Throws `std::invalid_argument` if there cannot be an engine with these options, whatever the device has: before
+    /// anything is allocated.
+    static void check_options(const queue_options& options) {
+        constexpr std::size_t most_traced = trace_batch::most_grids / 2;  // as allocate_trace() says
+        if (options.trace_grids > most_traced) {
+            throw std::invalid_argument("dynpar: engine_options::trace_grids is " +
+                                        std::to_string(options.trace_grids) + ": on the queue engine give at most " +
+                                        std::to_string(most_traced));
+        }
+        if (options.memory_bytes != 0) {
+            check_memory("queue_options::memory_bytes", options.memory_bytes);
+        } else if (options.limits.heap_bytes) {
+            check_memory("limits::heap_bytes", *options.limits.heap_bytes);
+        }
+    }
+
     /// For so many warps on the whole device, in worker blocks of at least `least_threads`. Puts into the options what
     /// was not given.
     engine_memory(queue_options& options, unsigned most_warps, unsigned least_threads) {
@@ -79,9 +96,8 @@ private:
         memory_.push_back(allocate_on_device(count * sizeof(T), what));
         return static_cast<T*>(memory_.back().get());
     }
-    void allocate_trace(queue_options& options, std::size_t worker_blocks) {
-        // Every worker block may have taken more numbers than it needed.
-        options.trace_grids = std::min(options.trace_grids, trace_batch::most_grids / 2);
+    void allocate_trace(const queue_options& options, std::size_t worker_blocks) {
+        // Every worker block may have taken more numbers than it needed: half of all numbers are for these.
         trace_capacity_ = options.trace_grids + worker_blocks * (trace_batch::size - 1);
         trace_ = allocate<device_trace>(1, "the trace");
         trace_records_ = allocate<device_trace_record>(trace_capacity_, "the trace (engine_options::trace_grids)");
@@ -96,15 +112,22 @@ private:
         if (options.memory_bytes == 0) {
             options.memory_bytes = options.limits.heap_bytes.value_or(std::min(std::size_t{4} << 30, free_bytes / 4));
         }
-        if (options.memory_bytes < 1024 * unit_bytes) {
-            throw std::invalid_argument("dynpar: queue_options::memory_bytes is too small: give at least 65536");
-        }
+        check_memory("queue_options::memory_bytes, not given,", options.memory_bytes);  // the device is full
         arena_begin_ = traced_descriptors + static_cast<arena_index>(trace_capacity_) * traced_descriptor_units;
         // Places are 32 bits, with one bit kept for other uses.
         arena_units_ =
             std::min<std::size_t>(arena_begin_ - 1 + options.memory_bytes / unit_bytes, (std::size_t{1} << 31) - 1);
-        arena_ =
-            allocate<unsigned char>(arena_bytes(), "the queue engine's memory for grids (queue_options::memory_bytes)");
+        arena_ = allocate<unsigned char>(
+            arena_bytes(), options.trace_grids != 0
+                               ? "the queue engine's memory for grids (queue_options::memory_bytes, and 128 bytes for "
+                                 "each of engine_options::trace_grids)"
+                               : "the queue engine's memory for grids (queue_options::memory_bytes)");
+    }
+    static void check_memory(const char* option, std::size_t bytes) {
+        constexpr std::size_t least = 1024 * unit_bytes;
+        if (bytes >= least) return;
+        throw std::invalid_argument(std::string("dynpar: ") + option + " is " + std::to_string(bytes) +
+                                    ", too little for the queue engine: give at least " + std::to_string(least));
     }
     void clear() {
         check(cudaMemset(warp_cells_, 0, cells_ * sizeof(transfer_cell)), "clearing the queue engine's transfer cells");

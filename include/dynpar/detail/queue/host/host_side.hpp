@@ -198,6 +198,7 @@ private:
 
     static queue_options checked(queue_options options) {
         check_traceable(options, "queue");
+        engine_memory::check_options(options);
         return options;
     }
 
