@@ -24,7 +24,8 @@ struct limits {
     /// How deep grids may nest: a grid at depth d may launch children if d < nesting_depth. Not given: no limit.
     std::optional<std::size_t> nesting_depth;
     /// Stack of a GPU thread in bytes (`cudaLimitStackSize`). If not given, the queue engine sets what `sync_depth`
-    /// needs.
+    /// needs, and cannot be made if CUDA does not accept that: it takes at most 512 KiB, enough for some hundred
+    /// levels.
     std::optional<std::size_t> stack_bytes;
     /// Memory for `scratch` in bytes. On the device runtime engine the device heap (`cudaLimitMallocHeapSize`, 8 MiB by
     /// default); on the queue engine its memory for grids, unless `queue_options::memory_bytes` is given.
