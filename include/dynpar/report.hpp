@@ -97,8 +97,8 @@ inline std::string describe(const failure& f) {
     return line;
 }
 
-/// Several lines: what was lost, and of how many; every kind of failure; each piece of advice once. Empty if nothing
-/// failed.
+/// Several lines: what was lost, and of how many; the kinds of failure that cost most, those of lost launches first;
+/// how many more there are; each piece of advice once. Empty if nothing failed.
 inline std::string describe_failures(const report& r) {
     if (r.failed_calls == 0) return {};
     const auto count = [](std::uint64_t n, const char* one, const char* several) {
@@ -110,15 +110,39 @@ inline std::string describe_failures(const report& r) {
     lines += "; " + count(r.grids, "grid", "grids") + " ran";
     if (r.pending_limit != 0) lines += "; limit on pending launches: " + std::to_string(r.pending_limit);
 
+    std::vector<const failure*> kinds;
+    std::uint64_t known = 0;
+    for (const failure& f : r.failures) {
+        kinds.push_back(&f);
+        known += f.count;
+    }
+    // Stable: of equals the first of the report.
+    std::stable_sort(kinds.begin(), kinds.end(), [](const failure* a, const failure* b) {
+        const auto loses = [](const failure& f) {
+            return f.operation == operation::launch || f.operation == operation::then;
+        };
+        return loses(*a) != loses(*b) ? loses(*a) : a->count > b->count;
+    });
+    constexpr std::size_t most_lines = 8;  // an endless recursion fails at each depth
+    const std::size_t shown = kinds.size() <= most_lines + 1 ? kinds.size() : most_lines;
     std::uint64_t listed = 0;
     std::vector<std::string> advices;
-    for (const failure& f : r.failures) {
-        lines += "\n  " + describe(f);
-        listed += f.count;
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+        const failure& f = *kinds[i];
+        if (i < shown) {
+            lines += "\n  " + describe(f);
+            listed += f.count;
+        }
         if (std::find(advices.begin(), advices.end(), advice(f)) == advices.end()) advices.push_back(advice(f));
     }
-    if (listed < r.failed_calls)
+    if (shown < kinds.size()) {
+        const bool are_all = known == r.failed_calls;
+        const std::size_t more = kinds.size() - shown + (are_all ? 0 : 1);
+        lines += "\n  and " + std::string(are_all ? "" : "at least ") + std::to_string(more) +
+                 " more kinds of failure, of " + std::to_string(r.failed_calls - listed) + " calls";
+    } else if (listed < r.failed_calls) {
         lines += "\n  and " + std::to_string(r.failed_calls - listed) + " more of further kinds";
+    }
     for (const std::string& what_to_do : advices) lines += "\n  What to do: " + what_to_do;
     return lines;
 }

@@ -498,6 +498,67 @@ TEST_CASE("shape_for refuses what has no numbers, and takes no block wider than 
     CHECK(check(dynpar::shape_for(host_engine(options), 100000, dynpar::at_most(2000))) == dynpar::status::success);
 }
 
+// ---- the text of a report
+
+dynpar::failure lost(unsigned depth, std::uint64_t count) {
+    dynpar::failure f;
+    f.kernel = "level";
+    f.depth = depth;
+    f.count = count;
+    f.status = dynpar::status::out_of_memory;
+    return f;
+}
+
+TEST_CASE("the text of a report begins with the greatest losses, and is short however many kinds there are") {
+    dynpar::report report;
+    report.engine = "host";
+    const auto add = [&report](const dynpar::failure& f) {
+        report.failures.push_back(f);
+        report.failed_calls += f.count;
+        if (f.operation == dynpar::operation::launch) report.lost_launches += f.count;
+    };
+    dynpar::failure wait = lost(3, 1000000);
+    wait.operation = dynpar::operation::wait;
+    wait.status = dynpar::status::not_supported;
+    add(wait);  // no launch is lost with it
+    for (unsigned depth = 1; depth <= 50; ++depth) add(lost(depth, 10 * depth));
+    const std::string text = describe_failures(report);
+    CAPTURE(text);
+    std::istringstream lines(text);
+    std::string line;
+    std::getline(lines, line);
+    CHECK(line.find("12750 launches lost, 1000000 other calls failed") != std::string::npos);
+    for (unsigned depth = 50; depth > 42; --depth) {
+        std::getline(lines, line);
+        CHECK(line == "  " + std::to_string(10 * depth) + " x launch of level <<<1, 1>>> at depth " +
+                          std::to_string(depth) + ": out_of_memory");
+    }
+    std::getline(lines, line);
+    CHECK(line == "  and 43 more kinds of failure, of 1009030 calls");
+    // What to do is said of all of them.
+    std::getline(lines, line);
+    CHECK(line.find("  What to do: raise limits::heap_bytes") == 0);
+    std::getline(lines, line);
+    CHECK(line.find("  What to do: run the kernel on another engine") == 0);
+    CHECK(!std::getline(lines, line));
+    CHECK(report.failures.size() == 51);
+    CHECK(report.failures[1].depth == 1);
+
+    ++report.failed_calls;  // the engine had no room for its kind
+    CHECK(describe_failures(report).find("\n  and at least 44 more kinds of failure, of 1009031 calls\n") !=
+          std::string::npos);
+}
+
+TEST_CASE("a last kind of failure has a line of its own, and of what has none the calls are counted") {
+    dynpar::report report;
+    for (unsigned depth = 1; depth <= 9; ++depth) report.failures.push_back(lost(depth, 1));
+    report.failed_calls = report.lost_launches = 9;
+    CHECK(describe_failures(report).find("at depth 9: out_of_memory\n  What to do") != std::string::npos);
+    CHECK(describe_failures(report).find("more kind") == std::string::npos);
+    report.failures.resize(1);
+    CHECK(describe_failures(report).find("\n  and 8 more of further kinds\n") != std::string::npos);
+}
+
 // ---- names
 
 template <class T>
