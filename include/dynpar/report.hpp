@@ -84,7 +84,18 @@ inline std::string note_on_bound(status s, const shape& of_grid, unsigned most_t
 }  // namespace detail
 
 /// What to do about a failure, in a sentence.
-inline std::string advice(const failure& f) { return f.note.empty() ? advice(f.status) : f.note; }
+inline std::string advice(const failure& f) {
+    if (!f.note.empty()) return f.note;
+    const dimensions blocks = f.shape.blocks;
+    if (f.status == status::invalid_configuration &&
+        (blocks.x > bounds::grid_blocks_x || blocks.y > bounds::grid_blocks_yz || blocks.z > bounds::grid_blocks_yz ||
+         blocks.count() > bounds::grid_blocks)) {
+        return "give at most " + std::to_string(bounds::grid_blocks) + " blocks, and " +
+               std::to_string(bounds::grid_blocks_yz) + " along y and z (shape_for: at most " +
+               std::to_string(bounds::items) + " items)";
+    }
+    return advice(f.status);
+}
 
 /// One line: "347000 x launch of gpu_recursive_reduce <<<1, 256>>> at depth 1: pending_launches_exceeded (CUDA error
 /// 69)".

@@ -76,13 +76,15 @@ inline constexpr unsigned grid_blocks_yz = 65535;      ///< blocks along y and a
 // A rank has 32 bits, and so has the count of what is not complete: a grid's blocks, and the children that they launch.
 inline constexpr unsigned long long grid_blocks = 2147483647;  ///< blocks in all: dynpar's own bound
 inline constexpr unsigned shared_bytes = 227 * 1024;           ///< shared memory of a block (compute capability 9.0)
+/// Of `shape_for`: the number of the last thread of the last block has 32 bits, too.
+inline constexpr unsigned items = 0xffffffffu - block_threads + 1;
 }  // namespace bounds
 
 /// A shape for `items` things, a thread each, in blocks of a width that suits the engine, and at most as wide as
 /// `most` says; `where` is the block that launches, or the engine that runs. Blocks are not moldable: a thread's number
 /// is `block.block_rank() * block.num_threads() + block.thread_rank()`, and some of the last block's are `items` or
-/// greater. For no items, and for more than 2^32 - 1024, whose numbers have no room, it is a shape that no grid can
-/// have.
+/// greater. For no items, and for more than 2^32 - 1024 (`bounds::items`), whose numbers have no room, it is a shape
+/// that no grid can have: of 0 blocks, and of 2^32 - 1.
 #if defined(__NVCC__)
 #pragma nv_exec_check_disable  // an engine is asked by the host alone
 #endif
@@ -91,8 +93,8 @@ DYNPAR_FUNCTION shape shape_for(const Where& where, unsigned long long items, at
     const unsigned widest = most.threads < bounds::block_threads ? most.threads : bounds::block_threads;
     unsigned threads = where.moldable_threads(at_most(widest));
     if (items < threads) threads = items == 0 ? 1 : static_cast<unsigned>(items);
-    const bool have_numbers = items <= 0xffffffffu - bounds::block_threads + 1;
-    const unsigned long long blocks = threads == 0 || !have_numbers ? 0 : (items + threads - 1) / threads;
+    if (items > bounds::items) return shape(0xffffffffu, threads, shared);  // too many, and looks it in a report
+    const unsigned long long blocks = threads == 0 ? 0 : (items + threads - 1) / threads;
     return shape(static_cast<unsigned>(blocks), threads, shared);
 }
 

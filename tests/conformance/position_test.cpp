@@ -420,4 +420,39 @@ TEST_CASE("C17: a shape for so many things has a thread for each, from the host 
     }
 }
 
+struct launch_too_many {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* visited, unsigned long long items) const {
+        block.launch(visit{}, dynpar::shape_for(block, items, dynpar::at_most(32)), visited, 0u);
+    }
+};
+
+TEST_CASE("C17: a shape for more things than there are numbers is refused, and that is said") {
+    auto engine = make_engine();
+    auto visited = filled(engine, 1, 0u);
+    for (const unsigned long long items : {(1ull << 32) - 1023, 1ull << 32, (1ull << 37) + 32, ~0ull}) {
+        CAPTURE(items);
+        for (const dynpar::report& report :
+             {engine.try_run(visit{}, dynpar::shape_for(engine, items, dynpar::at_most(32)), visited.data(), 0u),
+              engine.try_run(launch_too_many{}, dynpar::shape(1, 1), visited.data(), items)}) {
+            REQUIRE(report.failures.size() == 1);
+            const dynpar::failure& f = report.failures[0];
+            CHECK(f.status == dynpar::status::invalid_configuration);
+            const std::string line = describe(f), what_to_do = advice(f);
+            CAPTURE(line);
+            CAPTURE(what_to_do);
+            CHECK(f.shape.blocks.x > dynpar::bounds::grid_blocks_x);
+            CHECK(what_to_do.find("at most 2147483647 blocks") != std::string::npos);
+            CHECK(what_to_do.find("shape_for") != std::string::npos);
+            CHECK(what_to_do.find("4294966272 items") != std::string::npos);
+        }
+    }
+    // Of nothing there is too little, and not too much.
+    const dynpar::report none =
+        engine.try_run(visit{}, dynpar::shape_for(engine, 0, dynpar::at_most(32)), visited.data(), 0u);
+    REQUIRE(none.failures.size() == 1);
+    CHECK(advice(none.failures[0]).find("at least 1 block") != std::string::npos);
+    CHECK(advice(none.failures[0]).find("items") == std::string::npos);
+}
+
 }  // namespace
