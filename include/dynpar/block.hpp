@@ -64,7 +64,7 @@ namespace dynpar {
 //         returned. The function may take the block before the values. If it returns nothing, `then` returns a status.
 //     make_stream(), make_event()
 //         A non-blocking stream, an event without timing: move-only, for this block only. `event.record(stream)`,
-//         `stream.wait(event)`.
+//         `stream.wait(event)`. They return a status, too; with what was moved from, `launch_failed`.
 //
 // A grid is complete when all its blocks have returned, and every grid launched from it and every continuation of it is
 // complete.

@@ -65,7 +65,8 @@ inline const char* advice(status s) {
         case status::shared_memory_exceeded: return "give the launch's shape more shared_bytes";
         case status::out_of_memory: return "raise limits::heap_bytes (--heap-bytes), or keep fewer grids alive at once";
         case status::not_supported: return "run the kernel on another engine";
-        case status::launch_failed: return "look up the CUDA error code";
+        case status::launch_failed:
+            return "look up the CUDA error code; if there is none, use a stream and an event that were not moved from";
     }
     return "";
 }

@@ -19,7 +19,7 @@ enum class status : unsigned char {
     shared_memory_exceeded,     ///< `shared<T>(n)` asks for more than the shape's `shared_bytes`
     out_of_memory,              ///< no memory for a launch or for `scratch<T>(n)`
     not_supported,              ///< this engine, or this GPU's device runtime, cannot do it
-    launch_failed,  ///< the device runtime refused a launch for another reason; the report has its error code
+    launch_failed,  ///< no such stream or event; or the device runtime refused: the report has its error code
 };
 
 /// The name of a status, as written in code. Also callable on the device.

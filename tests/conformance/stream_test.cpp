@@ -2,6 +2,7 @@
 #include "engine_under_test.hpp"
 
 #include <algorithm>
+#include <utility>
 
 using namespace conformance;
 
@@ -131,6 +132,69 @@ TEST_CASE("C5: events order a chain of streams, each made for one grid") {
     const std::vector<unsigned> order = appended(list);
     CHECK(order.size() == 101);
     CHECK(std::is_sorted(order.begin(), order.end()));
+}
+
+/// A call of every thread with a stream or an event that was moved from, by its number; and a good stream, which runs.
+struct use_what_was_moved {
+    static constexpr const char* name = "use_what_was_moved";
+    static constexpr unsigned kinds = 7;
+
+    static dynpar::operation operation_of(unsigned kind) {
+        return kind == 6  ? dynpar::operation::launch
+               : kind < 3 ? dynpar::operation::wait_event
+                          : dynpar::operation::record_event;
+    }
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned kind, unsigned* failed, unsigned* ran) const {
+        auto moved_stream = block.make_stream();
+        auto stream = std::move(moved_stream);
+        auto moved_event = block.make_event();
+        auto event = std::move(moved_event);
+        block.launch(stream, count_one{}, dynpar::shape(1, 1), ran);
+        dynpar::status told = event.record(stream);
+        if (kind == 0) told = moved_stream.wait(event);
+        if (kind == 1) told = stream.wait(moved_event);
+        if (kind == 2) told = moved_stream.wait(moved_event);
+        if (kind == 3) told = event.record(moved_stream);
+        if (kind == 4) told = moved_event.record(stream);
+        if (kind == 5) told = moved_event.record(moved_stream);
+        if (kind == 6) told = block.launch(moved_stream, count_one{}, dynpar::shape(1, 1), ran);
+        if (told == dynpar::status::launch_failed) dynpar::atomic_add(failed, 1u);
+        // What has it now is not changed by that, and what was moved from can be given another.
+        moved_stream = block.make_stream();
+        moved_event = std::move(event);
+        moved_stream.wait(moved_event);
+        block.launch(moved_stream, count_one{}, dynpar::shape(1, 1), ran);
+    }
+};
+
+TEST_CASE("C4, C5: a call with a stream or an event that was moved from fails, and each is in the report") {
+    auto engine = make_engine();
+    for (const unsigned threads : {1u, 40u}) {
+        for (unsigned kind = 0; kind < use_what_was_moved::kinds; ++kind) {
+            CAPTURE(threads);
+            CAPTURE(kind);
+            const dynpar::shape shape(2, threads);
+            const dynpar::operation operation = use_what_was_moved::operation_of(kind);
+            const bool is_launch = operation == dynpar::operation::launch;
+            auto failed = filled(engine, 1, 0u), ran = filled(engine, 1, 0u);
+            const dynpar::report report = engine.try_run(use_what_was_moved{}, shape, kind, failed.data(), ran.data());
+            CHECK(failed.value() == 2 * threads);
+            CHECK(ran.value() == 4 * threads);
+            CHECK(report.failed_calls == 2 * threads);
+            CHECK(report.lost_launches == (is_launch ? 2 * threads : 0));
+            const dynpar::failure& failure = only_failure(report);
+            CHECK(failure.operation == operation);
+            CHECK(failure.status == dynpar::status::launch_failed);
+            CHECK(failure.count == 2 * threads);
+            CHECK(failure.kernel == (is_launch ? count_one::name : use_what_was_moved::name));
+            CHECK(failure.depth == (is_launch ? 1u : 0u));
+            CHECK(failure.shape == (is_launch ? dynpar::shape(1, 1) : shape));
+            CHECK_THROWS_AS(engine.run(use_what_was_moved{}, shape, kind, failed.data(), ran.data()),
+                            dynpar::launch_error);
+        }
+    }
 }
 
 }  // namespace

@@ -81,6 +81,7 @@ public:
     void* scratch(host_block_state& block, std::size_t bytes);
     void refuse_reducer(const host_block_state& block);
     std::shared_ptr<host_stream_state> make_stream();
+    status refuse_handle(const host_block_state& block, operation o);
     status record(const std::shared_ptr<host_stream_state>& stream, std::shared_ptr<host_event_record>& latest);
     status wait_event(const std::shared_ptr<host_stream_state>& stream,
                       const std::shared_ptr<host_event_record>& latest);
@@ -697,6 +698,12 @@ inline void* host_scheduler::scratch(host_block_state& block, std::size_t bytes)
 
 inline void host_scheduler::refuse_reducer(const host_block_state& block) {
     fail(operation::reduce, *block.grid->kernel, block.grid->depth, block.grid->shape, status::not_supported);
+}
+
+/// A call with a stream or an event that was moved from.
+inline status host_scheduler::refuse_handle(const host_block_state& block, operation o) {
+    if (!cancelled_) fail(o, *block.grid->kernel, block.grid->depth, block.grid->shape, status::launch_failed);
+    return status::launch_failed;
 }
 
 inline void host_scheduler::fail(operation o, const host_kernel& kernel, unsigned depth, const shape& s, status why) {

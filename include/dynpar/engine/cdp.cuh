@@ -113,19 +113,19 @@ public:
 
     DYNPAR_FUNCTION ~basic_cdp_stream() {
 #if DYNPAR_ON_DEVICE
-        if (block_ != nullptr) static_cast<void>(detail::result_of(cudaStreamDestroy(handle_)));
+        if (alive_) static_cast<void>(detail::result_of(cudaStreamDestroy(handle_)));
 #endif
     }
     DYNPAR_FUNCTION basic_cdp_stream(basic_cdp_stream&& other) noexcept
-        : detail::cdp_stream_number<Traced>(other), block_(other.block_), handle_(other.handle_) {
-        other.block_ = nullptr;
+        : detail::cdp_stream_number<Traced>(other), block_(other.block_), alive_(other.alive_), handle_(other.handle_) {
+        other.alive_ = false;
     }
     DYNPAR_FUNCTION basic_cdp_stream& operator=(basic_cdp_stream&& other) noexcept {
-        basic_cdp_block<Traced>* const block = block_;
+        const bool alive = alive_;
         const cudaStream_t handle = handle_;
         const detail::cdp_stream_number<Traced> number = other;
-        block_ = other.block_, handle_ = other.handle_;
-        other.block_ = block, other.handle_ = handle;
+        alive_ = other.alive_, handle_ = other.handle_;
+        other.alive_ = alive, other.handle_ = handle;
         static_cast<detail::cdp_stream_number<Traced>&>(other) = *this;
         static_cast<detail::cdp_stream_number<Traced>&>(*this) = number;
         return *this;
@@ -136,7 +136,8 @@ private:
     friend class basic_cdp_event<Traced>;
     DYNPAR_FUNCTION explicit basic_cdp_stream(basic_cdp_block<Traced>* block) : block_(block) {}
 
-    basic_cdp_block<Traced>* block_;  // null if there is no stream behind this object
+    basic_cdp_block<Traced>* block_;  // which made it
+    bool alive_ = true;               // whether there is a stream behind this object
     cudaStream_t handle_ = nullptr;
 };
 
@@ -149,17 +150,18 @@ public:
 
     DYNPAR_FUNCTION ~basic_cdp_event() {
 #if DYNPAR_ON_DEVICE
-        if (block_ != nullptr) static_cast<void>(detail::result_of(cudaEventDestroy(handle_)));
+        if (alive_) static_cast<void>(detail::result_of(cudaEventDestroy(handle_)));
 #endif
     }
-    DYNPAR_FUNCTION basic_cdp_event(basic_cdp_event&& other) noexcept : block_(other.block_), handle_(other.handle_) {
-        other.block_ = nullptr;
+    DYNPAR_FUNCTION basic_cdp_event(basic_cdp_event&& other) noexcept
+        : block_(other.block_), alive_(other.alive_), handle_(other.handle_) {
+        other.alive_ = false;
     }
     DYNPAR_FUNCTION basic_cdp_event& operator=(basic_cdp_event&& other) noexcept {
-        basic_cdp_block<Traced>* const block = block_;
+        const bool alive = alive_;
         const cudaEvent_t handle = handle_;
-        block_ = other.block_, handle_ = other.handle_;
-        other.block_ = block, other.handle_ = handle;
+        alive_ = other.alive_, handle_ = other.handle_;
+        other.alive_ = alive, other.handle_ = handle;
         return *this;
     }
 
@@ -168,7 +170,8 @@ private:
     friend class basic_cdp_stream<Traced>;
     DYNPAR_FUNCTION explicit basic_cdp_event(basic_cdp_block<Traced>* block) : block_(block) {}
 
-    basic_cdp_block<Traced>* block_;  // null if there is no event behind this object
+    basic_cdp_block<Traced>* block_;  // which made it
+    bool alive_ = true;               // whether there is an event behind this object
     cudaEvent_t handle_ = nullptr;
 };
 
@@ -335,8 +338,7 @@ public:
     DYNPAR_FUNCTION status launch(const stream_type& stream, Kernel kernel, const shape& s, Args... args) {
         check_kernel<basic_cdp_block, Kernel, Args...>();
 #if DYNPAR_ON_DEVICE
-        const bool is_stream = stream.block_ != nullptr;
-        return launch_grid(operation::launch, stream.handle_, stream.number(), is_stream, kernel, s, args...);
+        return launch_grid(operation::launch, stream.handle_, stream.number(), stream.alive_, kernel, s, args...);
 #else
         return exists_on_host<Kernel, Args...>();
 #endif
@@ -370,7 +372,7 @@ public:
                 detail::result_of(cudaStreamCreateWithFlags(&stream.handle_, cudaStreamNonBlocking));
             code != cudaSuccess) {
             fail(operation::make_stream, detail::launch_status(code), code);
-            stream.block_ = nullptr;
+            stream.alive_ = false;
         }
         if constexpr (Traced) stream.value = atomicAdd(&grid_.run->trace->streams, 1u);
 #endif
@@ -384,7 +386,7 @@ public:
                 detail::result_of(cudaEventCreateWithFlags(&event.handle_, cudaEventDisableTiming));
             code != cudaSuccess) {
             fail(operation::make_event, detail::launch_status(code), code);
-            event.block_ = nullptr;
+            event.alive_ = false;
         }
 #endif
         return event;
@@ -681,8 +683,8 @@ private:
 template <bool Traced>
 DYNPAR_FUNCTION status basic_cdp_stream<Traced>::wait(const basic_cdp_event<Traced>& event) {
 #if DYNPAR_ON_DEVICE
-    if (block_ == nullptr) return status::launch_failed;  // reported when it was made
-    if (event.block_ == nullptr) return status::launch_failed;
+    if (!alive_ || !event.alive_)
+        return block_->fail(operation::wait_event, status::launch_failed, cudaErrorInvalidResourceHandle);
     if (const cudaError_t code = detail::result_of(cudaStreamWaitEvent(handle_, event.handle_, 0));
         code != cudaSuccess) {
         return block_->fail(operation::wait_event, detail::launch_status(code), code);
@@ -697,7 +699,8 @@ DYNPAR_FUNCTION status basic_cdp_stream<Traced>::wait(const basic_cdp_event<Trac
 template <bool Traced>
 DYNPAR_FUNCTION status basic_cdp_event<Traced>::record(const basic_cdp_stream<Traced>& stream) {
 #if DYNPAR_ON_DEVICE
-    if (block_ == nullptr || stream.block_ == nullptr) return status::launch_failed;  // reported when it was made
+    if (!alive_ || !stream.alive_)
+        return block_->fail(operation::record_event, status::launch_failed, cudaErrorInvalidResourceHandle);
     if (const cudaError_t code = detail::result_of(cudaEventRecord(handle_, stream.handle_)); code != cudaSuccess) {
         return block_->fail(operation::record_event, detail::launch_status(code), code);
     }

@@ -76,9 +76,9 @@ public:
 private:
     friend class host_block;
     friend class host_event;
-    DYNPAR_FUNCTION host_stream() {}
+    DYNPAR_FUNCTION explicit host_stream(detail::host_block_state* block) : block_(block) {}
 
-    detail::host_scheduler* scheduler_ = nullptr;
+    detail::host_block_state* block_;  // which made it
     detail::host_share<detail::host_stream_state> state_;
 };
 
@@ -88,12 +88,27 @@ public:
     /// Records the event: it is complete once everything that was given to the stream before is.
     DYNPAR_FUNCTION status record(const host_stream& stream);
 
+    DYNPAR_FUNCTION host_event(host_event&& other) noexcept
+        : block_(other.block_), alive_(other.alive_), latest_(static_cast<latest_type&&>(other.latest_)) {
+        other.alive_ = false;
+    }
+    DYNPAR_FUNCTION host_event& operator=(host_event&& other) noexcept {
+        const bool alive = alive_;
+        alive_ = other.alive_;
+        other.alive_ = alive;
+        latest_ = static_cast<latest_type&&>(other.latest_);
+        return *this;
+    }
+
 private:
     friend class host_block;
     friend class host_stream;
-    DYNPAR_FUNCTION host_event() {}
+    using latest_type = detail::host_share<detail::host_event_record>;
+    DYNPAR_FUNCTION explicit host_event(detail::host_block_state* block) : block_(block) {}
 
-    detail::host_share<detail::host_event_record> latest_;
+    detail::host_block_state* block_;  // which made it
+    bool alive_ = true;                // not moved from
+    latest_type latest_;
 };
 
 /// A thread's view of its block on the host engine. See block.hpp for what every member means.
@@ -202,15 +217,14 @@ public:
     }
 
     DYNPAR_FUNCTION host_stream make_stream() {
-        host_stream stream;
+        host_stream stream(state_);
 #if DYNPAR_ON_HOST
-        stream.scheduler_ = state_->scheduler;
         stream.state_.get() = state_->scheduler->make_stream();
 #endif
         return stream;
     }
 
-    DYNPAR_FUNCTION host_event make_event() { return host_event(); }
+    DYNPAR_FUNCTION host_event make_event() { return host_event(state_); }
 
     /// For kernels with values: whether a call of the run has failed, so that a value may be missing.
     DYNPAR_FUNCTION bool run_has_failures() const {
@@ -332,7 +346,8 @@ private:
 DYNPAR_FUNCTION inline status host_stream::wait(const host_event& event) {
 #if DYNPAR_ON_HOST
     const std::shared_ptr<detail::host_stream_state> state = std::as_const(state_).get();
-    return state != nullptr ? scheduler_->wait_event(state, event.latest_.get()) : status::launch_failed;
+    if (state == nullptr || !event.alive_) return block_->scheduler->refuse_handle(*block_, operation::wait_event);
+    return block_->scheduler->wait_event(state, event.latest_.get());
 #else
     (void)event;
     return status::not_supported;
@@ -342,7 +357,8 @@ DYNPAR_FUNCTION inline status host_stream::wait(const host_event& event) {
 DYNPAR_FUNCTION inline status host_event::record(const host_stream& stream) {
 #if DYNPAR_ON_HOST
     const std::shared_ptr<detail::host_stream_state> state = stream.state_.get();
-    return state != nullptr ? stream.scheduler_->record(state, latest_.get()) : status::launch_failed;
+    if (state == nullptr || !alive_) return block_->scheduler->refuse_handle(*block_, operation::record_event);
+    return block_->scheduler->record(state, latest_.get());
 #else
     (void)stream;
     return status::not_supported;

@@ -190,7 +190,7 @@ public:
 #if DYNPAR_ON_DEVICE
         return apply(launch_general<Kernel, Args...>(derived(), make_payload(kernel, args...),
                                                      dynpar::detail::shape_of_launch<Kernel>(s), bad_pointer(args...),
-                                                     true, Derived::state_of(stream)));
+                                                     true, stream.state_));
 #else
         static_cast<void>(stream);
         return nowhere(kernel, s, args...);
@@ -296,12 +296,12 @@ public:
 #if DYNPAR_ON_DEVICE
         const arena_index state = open_stream();
         if (state == 0) fail(operation::make_stream, status::out_of_memory);
-        return Derived::stream_of(state);
+        return queue_stream(handle_maker(derived()), state);
 #else
-        return Derived::stream_of(0);
+        return queue_stream(handle_maker(derived()), 0);
 #endif
     }
-    DYNPAR_FUNCTION queue_event make_event() { return Derived::new_event(); }
+    DYNPAR_FUNCTION queue_event make_event() { return queue_event(handle_maker(derived())); }
 
 protected:
     DYNPAR_FUNCTION block_interface(arena_index grid, std::uint32_t task_info, arena_index descriptor,

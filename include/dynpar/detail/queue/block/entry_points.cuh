@@ -16,6 +16,15 @@ static_assert(is_block<lane_block>() && is_block<wide_block>(), "the queue engin
 
 #if defined(__CUDACC__)
 
+__device__ inline status handle_maker::fail(operation what, status why) const {
+#if DYNPAR_ON_DEVICE
+    return lane_ != nullptr ? lane_->fail(what, why) : wide_->fail(what, why);
+#else
+    static_cast<void>(what);
+    return why;
+#endif
+}
+
 /// A payload rebuilt from its bytes, wherever they come from.
 template <class Payload, class Words>
 struct payload_bytes_of {

@@ -93,14 +93,11 @@ public:
 private:
     friend class block_interface<lane_block>;
     friend class dynpar::detail::block_handover;
+    friend class handle_maker;
 
     // Not for programs: see block_handover.
     lane_block(const lane_block&) = default;
     lane_block& operator=(const lane_block&) = default;
-
-    DYNPAR_FUNCTION static arena_index state_of(const queue_stream& stream) { return stream.state_; }
-    DYNPAR_FUNCTION static queue_stream stream_of(arena_index state) { return queue_stream(state); }
-    DYNPAR_FUNCTION static queue_event new_event() { return queue_event(); }
 
 #if DYNPAR_ON_DEVICE
     /// The grid node that children count on, once it exists. Those that were launched before it are redirected to it

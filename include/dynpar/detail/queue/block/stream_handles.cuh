@@ -1,7 +1,7 @@
 // Queue engine: the handles of streams and events that kernels use.
 //
-// A handle is an arena index; what it refers to, and its order, is join/stream.cuh's. Owns nothing in the engine but
-// the reference that it gives back when it is destroyed.
+// A handle is an arena index, and the block that has made it; what it refers to, and its order, is join/stream.cuh's.
+// Owns nothing in the engine but the reference that it gives back when it is destroyed.
 #pragma once
 
 #include "launch.cuh"
@@ -17,6 +17,23 @@ namespace queue {
 
 class lane_block;
 class wide_block;
+template <class Derived>
+class block_interface;
+
+/// The block that has made a handle: the report says of a call that fails which kernel made it.
+class handle_maker {
+public:
+    DYNPAR_FUNCTION explicit handle_maker(const lane_block& block) : lane_(&block) {}
+    DYNPAR_FUNCTION explicit handle_maker(const wide_block& block) : wide_(&block) {}
+
+#if defined(__CUDACC__)
+    __device__ status fail(operation what, status why) const;  // in entry_points.cuh, which knows both types
+#endif
+
+private:
+    const lane_block* lane_ = nullptr;
+    const wide_block* wide_ = nullptr;
+};
 
 }  // namespace queue
 }  // namespace detail
@@ -33,7 +50,9 @@ public:
         if (state_ != 0) detail::queue::close_stream(state_);
 #endif
     }
-    DYNPAR_FUNCTION queue_stream(queue_stream&& other) noexcept : state_(other.state_) { other.state_ = 0; }
+    DYNPAR_FUNCTION queue_stream(queue_stream&& other) noexcept : maker_(other.maker_), state_(other.state_) {
+        other.state_ = 0;
+    }
     DYNPAR_FUNCTION queue_stream& operator=(queue_stream&& other) noexcept {
         const detail::queue::arena_index state = state_;
         state_ = other.state_;
@@ -42,11 +61,13 @@ public:
     }
 
 private:
-    friend class detail::queue::lane_block;
-    friend class detail::queue::wide_block;
+    template <class Derived>
+    friend class detail::queue::block_interface;
     friend class queue_event;
-    DYNPAR_FUNCTION explicit queue_stream(detail::queue::arena_index state) : state_(state) {}
+    DYNPAR_FUNCTION queue_stream(detail::queue::handle_maker maker, detail::queue::arena_index state)
+        : maker_(maker), state_(state) {}
 
+    detail::queue::handle_maker maker_;
     detail::queue::arena_index state_;  // 0 if there is no stream behind this object
 };
 
@@ -57,11 +78,10 @@ public:
     DYNPAR_FUNCTION status record(const queue_stream& stream) {
 #if DYNPAR_ON_DEVICE
         using namespace detail::queue;
-        if (!alive_ || stream.state_ == 0) return status::launch_failed;  // reported when it was made
+        if (!alive_ || stream.state_ == 0) return maker_.fail(operation::record_event, status::launch_failed);
         const arena_index fresh = make_event_state();
-        if (fresh == 0 || !give_to_stream(stream.state_, stream_node::record_event, fresh, nullptr)) {
-            return report_failure(operation::record_event, status::out_of_memory, text{"", 0}, 0, shape());
-        }
+        if (fresh == 0 || !give_to_stream(stream.state_, stream_node::record_event, fresh, nullptr))
+            return maker_.fail(operation::record_event, status::out_of_memory);
         if (state_ != 0) forget_event(state_);
         state_ = fresh;
         return status::success;
@@ -76,7 +96,8 @@ public:
         if (state_ != 0) detail::queue::forget_event(state_);
 #endif
     }
-    DYNPAR_FUNCTION queue_event(queue_event&& other) noexcept : alive_(other.alive_), state_(other.state_) {
+    DYNPAR_FUNCTION queue_event(queue_event&& other) noexcept
+        : maker_(other.maker_), alive_(other.alive_), state_(other.state_) {
         other.alive_ = false;
         other.state_ = 0;
     }
@@ -89,23 +110,23 @@ public:
     }
 
 private:
-    friend class detail::queue::lane_block;
-    friend class detail::queue::wide_block;
+    template <class Derived>
+    friend class detail::queue::block_interface;
     friend class queue_stream;
-    DYNPAR_FUNCTION queue_event() {}
+    DYNPAR_FUNCTION explicit queue_event(detail::queue::handle_maker maker) : maker_(maker) {}
 
-    bool alive_ = true;
+    detail::queue::handle_maker maker_;
+    bool alive_ = true;                     // not moved from
     detail::queue::arena_index state_ = 0;  // of its latest record; 0: never recorded, and no stream waits for it
 };
 
 DYNPAR_FUNCTION inline status queue_stream::wait(const queue_event& event) {
 #if DYNPAR_ON_DEVICE
     using namespace detail::queue;
-    if (state_ == 0 || !event.alive_) return status::launch_failed;  // reported when it was made
+    if (state_ == 0 || !event.alive_) return maker_.fail(operation::wait_event, status::launch_failed);
     if (event.state_ == 0) return status::success;
-    if (!give_to_stream(state_, stream_node::wait_event, event.state_, nullptr)) {
-        return report_failure(operation::wait_event, status::out_of_memory, text{"", 0}, 0, shape());
-    }
+    if (!give_to_stream(state_, stream_node::wait_event, event.state_, nullptr))
+        return maker_.fail(operation::wait_event, status::out_of_memory);
     return status::success;
 #else
     static_cast<void>(event);

@@ -101,14 +101,11 @@ public:
 private:
     friend class block_interface<wide_block>;
     friend class dynpar::detail::block_handover;
+    friend class handle_maker;
 
     // Not for programs: see block_handover.
     wide_block(const wide_block&) = default;
     wide_block& operator=(const wide_block&) = default;
-
-    DYNPAR_FUNCTION static arena_index state_of(const queue_stream& stream) { return stream.state_; }
-    DYNPAR_FUNCTION static queue_stream stream_of(arena_index state) { return queue_stream(state); }
-    DYNPAR_FUNCTION static queue_event new_event() { return queue_event(); }
 
 #if DYNPAR_ON_DEVICE
     /// In bytes: what the calls of shared() have used up.
