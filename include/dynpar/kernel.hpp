@@ -18,21 +18,45 @@ struct text {
 
 namespace detail {
 
-template <class Kernel, class = void>
-struct has_name : std::false_type {};
-template <class Kernel>
-struct has_name<Kernel, std::void_t<decltype(Kernel::name)>> : std::true_type {};
-
-template <class Kernel, class = void>
-struct has_max_threads : std::false_type {};
-template <class Kernel>
-struct has_max_threads<Kernel, std::void_t<decltype(Kernel::max_threads)>> : std::true_type {};
-
 DYNPAR_FUNCTION constexpr unsigned length_of(const char* string) {
     unsigned n = 0;
     while (string[n] != '\0') ++n;
     return n;
 }
+
+// A kernel's own data and functions may be called `name` and `max_threads` as well: only a constant says something
+// about the kernel. Two steps, since g++ takes it for an error to read a member of an object that is not there, even
+// where it only asks whether that can be done.
+
+template <class Kernel, class = void>
+inline constexpr bool has_static_name = false;
+template <class Kernel>
+inline constexpr bool has_static_name<Kernel, std::void_t<decltype(&Kernel::name)>> =
+    !std::is_member_pointer_v<decltype(&Kernel::name)>;
+
+template <class Kernel, bool IsStatic = has_static_name<Kernel>, class = void>
+struct has_name : std::false_type {};
+template <class Kernel>
+struct has_name<Kernel, true, std::void_t<std::bool_constant<(length_of(Kernel::name) != 0)>>> : std::true_type {};
+
+template <class Kernel, class = void>
+inline constexpr bool has_static_max_threads = false;
+template <class Kernel>
+inline constexpr bool has_static_max_threads<Kernel, std::void_t<decltype(&Kernel::max_threads)>> =
+    !std::is_member_pointer_v<decltype(&Kernel::max_threads)>;
+/// Of an enumeration, whose values have no address.
+template <class Kernel, class = void>
+inline constexpr bool has_enumerated_max_threads = false;
+template <class Kernel>
+inline constexpr bool has_enumerated_max_threads<Kernel, std::void_t<decltype((Kernel::max_threads))>> =
+    !std::is_reference_v<decltype((Kernel::max_threads))>;
+
+template <class Kernel, bool IsStatic = has_static_max_threads<Kernel> || has_enumerated_max_threads<Kernel>,
+          class = void>
+struct has_max_threads : std::false_type {};
+template <class Kernel>
+struct has_max_threads<Kernel, true, std::void_t<std::bool_constant<(Kernel::max_threads >= 1)>>>
+    : std::is_convertible<decltype(Kernel::max_threads), unsigned> {};
 
 /// The type's own name, cut out of the compiler's description of this function: `... [with Kernel = name]`. Host
 /// compilers and the device compiler write it with and without spaces; several parameters are separated by ';' or ','.
@@ -87,7 +111,8 @@ struct named_after {
 }  // namespace detail
 
 /// The name of a kernel in reports and traces: its member `static constexpr const char* name`, else the name of its
-/// type. An instance of a template has the template's arguments behind its name: `tree<3>`.
+/// type. Any other member of that name is the kernel's own affair. An instance of a template has the template's
+/// arguments behind its name: `tree<3>`.
 template <class Kernel>
 DYNPAR_FUNCTION constexpr text kernel_name() {
     if constexpr (!std::is_same_v<typename detail::named_after<Kernel>::type, Kernel>) {

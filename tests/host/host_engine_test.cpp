@@ -578,6 +578,64 @@ struct outer {
     };
 };
 
+// Kernels with data and functions of their own that are called `name` and `max_threads`.
+template <class... Members>
+struct kernel_with : Members... {
+    template <class Block>
+    void operator()(Block&) const {}
+};
+struct own_data {
+    int name = 0;
+    unsigned max_threads = 8;
+};
+struct own_bits {
+    unsigned name : 4, max_threads : 4;
+};
+struct own_pointer {
+    const char* name = nullptr;
+};
+struct own_functions {
+    static const char* name() { return "name"; }
+    unsigned max_threads() const { return 8; }
+};
+struct own_variables {
+    static inline std::string name = "name";
+    static inline unsigned max_threads = 8;
+};
+struct own_types {
+    struct name {};
+    enum class max_threads {};
+};
+struct named_by_array {
+    static constexpr char name[] = "by_array";
+    static const unsigned max_threads = 8;
+};
+struct bounded_by_enumeration {
+    enum { max_threads = 8 };
+};
+
+TEST_CASE("only constants give a kernel a name and a bound: other members may be called as these are") {
+    const auto name = [](dynpar::text text) { return std::string(text.begin, text.length); };
+    CHECK(name(dynpar::kernel_name<kernel_with<own_data>>()).find("own_data") != std::string::npos);
+    CHECK(name(dynpar::kernel_name<kernel_with<own_bits>>()).find("own_bits") != std::string::npos);
+    CHECK(name(dynpar::kernel_name<kernel_with<own_pointer>>()).find("own_pointer") != std::string::npos);
+    CHECK(name(dynpar::kernel_name<kernel_with<own_functions>>()).find("own_functions") != std::string::npos);
+    CHECK(name(dynpar::kernel_name<kernel_with<own_variables>>()).find("own_variables") != std::string::npos);
+    CHECK(name(dynpar::kernel_name<kernel_with<own_types>>()).find("own_types") != std::string::npos);
+    CHECK(name(dynpar::kernel_name<named_by_array>()) == "by_array");
+    CHECK(dynpar::most_threads<own_data>() == 1024);
+    CHECK(dynpar::most_threads<own_bits>() == 1024);
+    CHECK(dynpar::most_threads<own_functions>() == 1024);
+    CHECK(dynpar::most_threads<own_variables>() == 1024);
+    CHECK(dynpar::most_threads<own_types>() == 1024);
+    CHECK(dynpar::most_threads<named_by_array>() == 8);
+    CHECK(dynpar::most_threads<bounded_by_enumeration>() == 8);
+    host_options options;
+    options.trace_grids = 1;
+    const dynpar::report report = host_engine(options).run(kernel_with<own_data>{}, shape(1, 1024));
+    CHECK(report.trace.grids.at(0).kernel.find("own_data") != std::string::npos);
+}
+
 TEST_CASE("each instance of a templated kernel has a name of its own") {
     const auto name = [](dynpar::text text) { return std::string(text.begin, text.length); };
     CHECK(name(dynpar::kernel_name<outer<std::vector<int>>::named<3>>()) == "sum<3>");
