@@ -25,12 +25,24 @@ struct no_threads {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block&) const {}
 };
+struct greeting {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const char* name) const {
+        enum class color : unsigned char { red };
+        int number[3] = {};
+        dynpar::print(block, "%s %d %g %p %p %d %zu", name, 'a', 1.5f, nullptr, number, color::red, sizeof(number));
+#if MISTAKE == 2
+        dynpar::print(block, "%s %d\n", std::string("city"), 1);
+#endif
+    }
+};
 
 int main() {
     dynpar::host_engine engine;
     auto result = engine.make_buffer({0u});
     engine.run(city{1, 2}, dynpar::shape(1, 1), result.data());
     engine.run(street{}, dynpar::shape(1, 1), result.data());
+    engine.run(greeting{}, dynpar::shape(1, 1), "city");
 #if MISTAKE == 1
     engine.run(no_threads{}, dynpar::shape(1, 1));
 #endif
