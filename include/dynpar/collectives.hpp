@@ -104,6 +104,27 @@ DYNPAR_FUNCTION constexpr void check_block_collective() {
                   "dynpar: what the threads of a block hand each other may have 16 bytes at most");
 }
 
+struct first_of_two {
+    template <class T>
+    DYNPAR_FUNCTION T operator()(const T& first, const T&) const {
+        return first;
+    }
+};
+
+/// What a reduction or a scan is given to combine values with; of what cannot do that a sentence of the compiler, and
+/// in its place something that can, for there to be no further errors.
+template <class T, class Op>
+DYNPAR_FUNCTION constexpr decltype(auto) operation_of(const Op& op) {
+    if constexpr (std::is_invocable_v<const Op&, T&, const T&>) {
+        return (op);
+    } else {
+        static_assert(std::is_invocable_v<const Op&, T&, const T&>,
+                      "dynpar: reduce and the scans of a warp or a block take an operation on two values such as "
+                      "dynpar::plus{}, not a monoid such as dynpar::sum<T>{}");
+        return first_of_two{};
+    }
+}
+
 /// Whether a block is the host engine's, which says so.
 template <class Block>
 struct runs_on_host : std::false_type {};
@@ -207,12 +228,13 @@ DYNPAR_FUNCTION T broadcast(const warp_group<Block>& warp, const T& value, unsig
 template <class Block, class T, class Op>
 DYNPAR_FUNCTION T reduce(const warp_group<Block>& warp, T value, const Op& op) {
     detail::check_collective<T>();
+    const auto& operation = detail::operation_of<T>(op);
     const unsigned rank = warp.thread_rank(), threads = warp.num_threads();
     // After each step a thread has the values of twice as many threads, from its own on.
     for (unsigned step = 1; step < threads; step *= 2) {
         const bool there = rank + step < threads;
         const T further = detail::shuffle(warp, value, there ? rank + step : rank);
-        if (there) value = op(value, further);
+        if (there) value = operation(value, further);
     }
     return detail::shuffle(warp, value, 0);
 }
@@ -221,11 +243,12 @@ DYNPAR_FUNCTION T reduce(const warp_group<Block>& warp, T value, const Op& op) {
 template <class Block, class T, class Op>
 DYNPAR_FUNCTION T inclusive_scan(const warp_group<Block>& warp, T value, const Op& op) {
     detail::check_collective<T>();
+    const auto& operation = detail::operation_of<T>(op);
     const unsigned rank = warp.thread_rank(), threads = warp.num_threads();
     for (unsigned step = 1; step < threads; step *= 2) {
         const bool there = rank >= step;
         const T before = detail::shuffle(warp, value, there ? rank - step : rank);
-        if (there) value = op(before, value);
+        if (there) value = operation(before, value);
     }
     return value;
 }
@@ -234,9 +257,10 @@ DYNPAR_FUNCTION T inclusive_scan(const warp_group<Block>& warp, T value, const O
 template <class Block, class T, class Op>
 DYNPAR_FUNCTION T exclusive_scan(const warp_group<Block>& warp, const T& value, const Op& op,
                                  const std::common_type_t<T>& initial) {
+    const auto& operation = detail::operation_of<T>(op);
     const unsigned rank = warp.thread_rank();
-    const T before = detail::shuffle(warp, inclusive_scan(warp, value, op), rank == 0 ? 0 : rank - 1);
-    return rank == 0 ? initial : op(initial, before);
+    const T before = detail::shuffle(warp, inclusive_scan(warp, value, operation), rank == 0 ? 0 : rank - 1);
+    return rank == 0 ? initial : operation(initial, before);
 }
 
 // ---- Over a block: each warp by itself, then what the warps have found
@@ -245,14 +269,15 @@ DYNPAR_FUNCTION T exclusive_scan(const warp_group<Block>& warp, const T& value, 
 template <class Block, class T, class Op>
 DYNPAR_FUNCTION T reduce(const block_group<Block>& group, const T& value, const Op& op) {
     detail::check_block_collective<T>();
+    const auto& operation = detail::operation_of<T>(op);
     Block& block = group.block();
     const warp_group<Block> warp = this_warp(block);
-    const T of_warp = reduce(warp, value, op);
+    const T of_warp = reduce(warp, value, operation);
     if (warp.meta_group_size() == 1) return of_warp;
     T* const of_warps = detail::room_for_warps<T>(group);
     if (warp.thread_rank() == 0) of_warps[warp.meta_group_rank()] = of_warp;
     block.sync();
-    const T result = detail::combine(of_warps, warp.meta_group_size(), op);
+    const T result = detail::combine(of_warps, warp.meta_group_size(), operation);
     block.sync();
     return result;
 }
@@ -261,14 +286,16 @@ DYNPAR_FUNCTION T reduce(const block_group<Block>& group, const T& value, const 
 template <class Block, class T, class Op>
 DYNPAR_FUNCTION T inclusive_scan(const block_group<Block>& group, const T& value, const Op& op) {
     detail::check_block_collective<T>();
+    const auto& operation = detail::operation_of<T>(op);
     Block& block = group.block();
     const warp_group<Block> warp = this_warp(block);
-    T result = inclusive_scan(warp, value, op);
+    T result = inclusive_scan(warp, value, operation);
     if (warp.meta_group_size() == 1) return result;
     T* const of_warps = detail::room_for_warps<T>(group);
     if (warp.thread_rank() == warp.num_threads() - 1) of_warps[warp.meta_group_rank()] = result;
     block.sync();
-    if (warp.meta_group_rank() != 0) result = op(detail::combine(of_warps, warp.meta_group_rank(), op), result);
+    if (warp.meta_group_rank() != 0)
+        result = operation(detail::combine(of_warps, warp.meta_group_rank(), operation), result);
     block.sync();
     return result;
 }
@@ -278,20 +305,21 @@ template <class Block, class T, class Op>
 DYNPAR_FUNCTION T exclusive_scan(const block_group<Block>& group, const T& value, const Op& op,
                                  const std::common_type_t<T>& initial) {
     detail::check_block_collective<T>();
+    const auto& operation = detail::operation_of<T>(op);
     Block& block = group.block();
     const warp_group<Block> warp = this_warp(block);
     const unsigned rank = warp.thread_rank(), rank_of_warp = warp.meta_group_rank();
-    const T up_to_here = inclusive_scan(warp, value, op);
+    const T up_to_here = inclusive_scan(warp, value, operation);
     const T before = detail::shuffle(warp, up_to_here, rank == 0 ? 0 : rank - 1);
     T result = initial;
     if (warp.meta_group_size() != 1) {
         T* const of_warps = detail::room_for_warps<T>(group);
         if (rank == warp.num_threads() - 1) of_warps[rank_of_warp] = up_to_here;
         block.sync();
-        if (rank_of_warp != 0) result = op(initial, detail::combine(of_warps, rank_of_warp, op));
+        if (rank_of_warp != 0) result = operation(initial, detail::combine(of_warps, rank_of_warp, operation));
         block.sync();
     }
-    return rank == 0 ? result : op(result, before);
+    return rank == 0 ? result : operation(result, before);
 }
 
 /// The value of one thread, for all of them. `rank` is the same for all threads, and below `num_threads()`.

@@ -464,4 +464,36 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_reduce_into(const block_group<B
     }
 }
 
+namespace detail {
+
+template <class T, class = void>
+inline constexpr bool has_value_type = false;
+template <class T>
+inline constexpr bool has_value_type<T, std::void_t<typename T::value_type>> = true;
+template <class T>
+using if_no_value_type = std::enable_if_t<!has_value_type<T>, int>;
+
+template <class Result, class Operation>
+DYNPAR_FUNCTION Result explain_wrong_monoid() {
+    static_assert(has_value_type<Operation>,
+                  "dynpar: nested_reduce and nested_reduce_into take a monoid such as dynpar::sum<T>{}, which has an "
+                  "identity, not an operation such as dynpar::plus{}");
+    return Result{};
+}
+
+}  // namespace detail
+
+/// With anything but a monoid: a sentence of the compiler.
+template <class Place, class Count, class Body, class Operation, detail::if_no_value_type<Operation> = 0>
+DYNPAR_FUNCTION unsigned nested_reduce(const Place&, const Count&, const Body&, const Operation&,
+                                       const nested_for_options& = {}) {
+    return detail::explain_wrong_monoid<unsigned, Operation>();
+}
+/// With anything but a monoid: a sentence of the compiler.
+template <class Place, class Count, class Body, class Operation, class T, detail::if_no_value_type<Operation> = 0>
+DYNPAR_FUNCTION status nested_reduce_into(const Place&, const Count&, const Body&, const Operation&, T*,
+                                          const nested_for_options& = {}) {
+    return detail::explain_wrong_monoid<status, Operation>();
+}
+
 }  // namespace dynpar

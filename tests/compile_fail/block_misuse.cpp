@@ -68,6 +68,26 @@ struct misuse {
         dynpar::nested_for(block, 3, fetched_text{});
 #elif MISTAKE == 13
         dynpar::nested_reduce_into(block, 3, short_value{}, dynpar::sum<short>{}, reinterpret_cast<short*>(count));
+#elif MISTAKE == 14
+        *count = dynpar::nested_reduce(block, 3, fetched_body{}, dynpar::plus{});
+#elif MISTAKE == 15
+        *count = dynpar::nested_reduce(all, 3, fetched_body{}, dynpar::maximum{}, {});
+#elif MISTAKE == 16
+        dynpar::nested_reduce_into(block, 3, fetched_body{}, dynpar::plus{}, count);
+#elif MISTAKE == 17
+        dynpar::nested_reduce_into(all, 3, fetched_body{}, dynpar::plus{}, count);
+#elif MISTAKE == 18
+        *count = dynpar::reduce(dynpar::this_warp(block), 1u, dynpar::sum<unsigned>{});
+#elif MISTAKE == 19
+        *count = dynpar::reduce(all, 1u, dynpar::sum<unsigned>{});
+#elif MISTAKE == 20
+        *count = dynpar::inclusive_scan(dynpar::this_warp(block), 1u, dynpar::sum<unsigned>{});
+#elif MISTAKE == 21
+        *count = dynpar::inclusive_scan(all, 1u, dynpar::sum<unsigned>{});
+#elif MISTAKE == 22
+        *count = dynpar::exclusive_scan(dynpar::this_warp(block), 1u, dynpar::sum<unsigned>{}, 0u);
+#elif MISTAKE == 23
+        *count = dynpar::exclusive_scan(all, 1u, dynpar::sum<unsigned>{}, 0u);
 #endif
         dynpar::nested_for(all, 3, body{});
         dynpar::nested_for(block, 3, fetched_body{});
