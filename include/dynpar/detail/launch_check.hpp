@@ -57,6 +57,14 @@ using if_wrong_launch = std::enable_if_t<(!std::is_convertible_v<const Shape&, s
                                              !(is_spawned<Shape> || (is_spawned<Args> || ...)),
                                          int>;
 
+/// Stops the compilation with a sentence: a const block was asked for a launch.
+template <class Result, class Kernel>
+DYNPAR_FUNCTION Result explain_const_block() {
+    static_assert(!std::is_same_v<Kernel, Kernel>,
+                  "dynpar: a const block launches nothing: a kernel's call operator takes Block&, not const Block&");
+    return Result{};
+}
+
 /// Stops the compilation with a sentence.
 template <class Result, class Shape, class... Args>
 DYNPAR_FUNCTION Result explain_wrong_launch() {

@@ -559,6 +559,20 @@ public:
         return detail::then_of_calls<Block, Function, Given...>::call(static_cast<Block&>(*this), function, given...);
     }
 
+    // Of a const block: a sentence of the compiler.
+    template <class Kernel, class... Args>
+    DYNPAR_FUNCTION status launch(const Kernel&, const shape&, const Args&...) const {
+        return detail::explain_const_block<status, Kernel>();
+    }
+    template <class Kernel, class... Args>
+    DYNPAR_FUNCTION status then(const Kernel&, const shape&, const Args&...) const {
+        return detail::explain_const_block<status, Kernel>();
+    }
+    template <class Function, class... Given, detail::if_spawned<Given...> = 0>
+    DYNPAR_FUNCTION detail::no_result then(const Function&, const Given&...) const {
+        return detail::explain_const_block<detail::no_result, Function>();
+    }
+
 protected:
     value_interface() = default;
     ~value_interface() = default;
@@ -595,6 +609,7 @@ public:
         return block_->template scratch<T>(count);
     }
 
+    using value_interface<valued_block>::launch;
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
         return block_->launch(kernel, s, args...);

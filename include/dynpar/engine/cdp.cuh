@@ -317,6 +317,7 @@ public:
 #endif
     }
 
+    using value_interface<basic_cdp_block>::launch;
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
         check_kernel<basic_cdp_block, Kernel, Args...>();

@@ -167,6 +167,7 @@ public:
 #endif
     }
 
+    using value_interface<host_block>::launch;
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status launch(Kernel kernel, const shape& s, Args... args) {
         check_kernel<host_block, Kernel, Args...>();

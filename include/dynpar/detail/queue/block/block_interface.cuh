@@ -98,6 +98,7 @@ public:
 #endif
     }
 
+    using value_interface<Derived>::launch;
     template <class Kernel, class... Args>
     DYNPAR_FUNCTION status launch(Kernel kernel, const shape& given, Args... args) {
         check_kernel<lane_block, Kernel, Args...>();
