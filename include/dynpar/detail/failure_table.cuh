@@ -94,7 +94,10 @@ __device__ __noinline__ inline void add_failure(failure_table* table, const fail
             entry.status = call->status;
             entry.cuda_code = call->cuda_code;
             entry.depth = call->depth;
-            entry.shape = call->shape;
+            // A word at a time: copied at once, all of them need registers at once, and sm_75 has none to spare.
+            unsigned* const kept = &entry.shape.blocks.x;
+#pragma unroll 1
+            for (unsigned i = 0; i < sizeof(shape) / sizeof(unsigned); ++i) kept[i] = sizes[i];
             entry.most_threads = call->most_threads;
             const unsigned length = call->kernel.length;
             entry.name_length = length < failure_entry::name_capacity ? length : failure_entry::name_capacity;
