@@ -146,11 +146,18 @@ struct use_what_was_moved {
     }
 
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, unsigned kind, unsigned* failed, unsigned* ran) const {
-        auto moved_stream = block.make_stream();
-        auto stream = std::move(moved_stream);
-        auto moved_event = block.make_event();
-        auto event = std::move(moved_event);
+    DYNPAR_FUNCTION void operator()(Block& block, bool by_assignment, unsigned kind, unsigned* failed,
+                                    unsigned* ran) const {
+        auto moved_stream = block.make_stream(), other_stream = block.make_stream();
+        auto moved_event = block.make_event(), other_event = block.make_event();
+        block.launch(other_stream, count_one{}, dynpar::shape(1, 1), ran);
+        other_event.record(other_stream);
+        if (by_assignment) {  // what they had is given up, and its work runs
+            other_stream = std::move(moved_stream);
+            other_event = std::move(moved_event);
+        }
+        auto stream = by_assignment ? std::move(other_stream) : std::move(moved_stream);
+        auto event = by_assignment ? std::move(other_event) : std::move(moved_event);
         block.launch(stream, count_one{}, dynpar::shape(1, 1), ran);
         dynpar::status told = event.record(stream);
         if (kind == 0) told = moved_stream.wait(event);
@@ -172,16 +179,20 @@ struct use_what_was_moved {
 TEST_CASE("C4, C5: a call with a stream or an event that was moved from fails, and each is in the report") {
     auto engine = make_engine();
     for (const unsigned threads : {1u, 40u}) {
-        for (unsigned kind = 0; kind < use_what_was_moved::kinds; ++kind) {
+        for (unsigned way = 0; way < 2 * use_what_was_moved::kinds; ++way) {
+            const bool by_assignment = way % 2 != 0;
+            const unsigned kind = way / 2;
             CAPTURE(threads);
+            CAPTURE(by_assignment);
             CAPTURE(kind);
             const dynpar::shape shape(2, threads);
             const dynpar::operation operation = use_what_was_moved::operation_of(kind);
             const bool is_launch = operation == dynpar::operation::launch;
             auto failed = filled(engine, 1, 0u), ran = filled(engine, 1, 0u);
-            const dynpar::report report = engine.try_run(use_what_was_moved{}, shape, kind, failed.data(), ran.data());
+            const dynpar::report report =
+                engine.try_run(use_what_was_moved{}, shape, by_assignment, kind, failed.data(), ran.data());
             CHECK(failed.value() == 2 * threads);
-            CHECK(ran.value() == 4 * threads);
+            CHECK(ran.value() == 6 * threads);
             CHECK(report.failed_calls == 2 * threads);
             CHECK(report.lost_launches == (is_launch ? 2 * threads : 0));
             const dynpar::failure& failure = only_failure(report);
@@ -191,7 +202,7 @@ TEST_CASE("C4, C5: a call with a stream or an event that was moved from fails, a
             CHECK(failure.kernel == (is_launch ? count_one::name : use_what_was_moved::name));
             CHECK(failure.depth == (is_launch ? 1u : 0u));
             CHECK(failure.shape == (is_launch ? dynpar::shape(1, 1) : shape));
-            CHECK_THROWS_AS(engine.run(use_what_was_moved{}, shape, kind, failed.data(), ran.data()),
+            CHECK_THROWS_AS(engine.run(use_what_was_moved{}, shape, by_assignment, kind, failed.data(), ran.data()),
                             dynpar::launch_error);
         }
     }

@@ -121,13 +121,12 @@ public:
         other.alive_ = false;
     }
     DYNPAR_FUNCTION basic_cdp_stream& operator=(basic_cdp_stream&& other) noexcept {
+        basic_cdp_stream taken(static_cast<basic_cdp_stream&&>(other));
         const bool alive = alive_;
         const cudaStream_t handle = handle_;
-        const detail::cdp_stream_number<Traced> number = other;
-        alive_ = other.alive_, handle_ = other.handle_;
-        other.alive_ = alive, other.handle_ = handle;
-        static_cast<detail::cdp_stream_number<Traced>&>(other) = *this;
-        static_cast<detail::cdp_stream_number<Traced>&>(*this) = number;
+        alive_ = taken.alive_, handle_ = taken.handle_;
+        taken.alive_ = alive, taken.handle_ = handle;  // destroyed with `taken`
+        static_cast<detail::cdp_stream_number<Traced>&>(*this) = taken;
         return *this;
     }
 
@@ -158,10 +157,11 @@ public:
         other.alive_ = false;
     }
     DYNPAR_FUNCTION basic_cdp_event& operator=(basic_cdp_event&& other) noexcept {
+        basic_cdp_event taken(static_cast<basic_cdp_event&&>(other));
         const bool alive = alive_;
         const cudaEvent_t handle = handle_;
-        alive_ = other.alive_, handle_ = other.handle_;
-        other.alive_ = alive, other.handle_ = handle;
+        alive_ = taken.alive_, handle_ = taken.handle_;
+        taken.alive_ = alive, taken.handle_ = handle;  // destroyed with `taken`
         return *this;
     }
 

@@ -50,9 +50,9 @@ public:
     }
     DYNPAR_FUNCTION host_share(host_share&& other) noexcept : share_(other.share_) { other.share_ = nullptr; }
     DYNPAR_FUNCTION host_share& operator=(host_share&& other) noexcept {
+        host_share taken(static_cast<host_share&&>(other));
         std::shared_ptr<T>* const mine = share_;
-        share_ = other.share_;
-        other.share_ = mine;
+        share_ = taken.share_, taken.share_ = mine;  // given up with `taken`
         return *this;
     }
     std::shared_ptr<T>& get() {
@@ -93,10 +93,9 @@ public:
         other.alive_ = false;
     }
     DYNPAR_FUNCTION host_event& operator=(host_event&& other) noexcept {
-        const bool alive = alive_;
-        alive_ = other.alive_;
-        other.alive_ = alive;
-        latest_ = static_cast<latest_type&&>(other.latest_);
+        host_event taken(static_cast<host_event&&>(other));
+        alive_ = taken.alive_;
+        latest_ = static_cast<latest_type&&>(taken.latest_);
         return *this;
     }
 

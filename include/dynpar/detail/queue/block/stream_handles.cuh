@@ -54,9 +54,9 @@ public:
         other.state_ = 0;
     }
     DYNPAR_FUNCTION queue_stream& operator=(queue_stream&& other) noexcept {
-        const detail::queue::arena_index state = state_;
-        state_ = other.state_;
-        other.state_ = state;
+        queue_stream taken(static_cast<queue_stream&&>(other));
+        const detail::queue::arena_index mine = state_;
+        state_ = taken.state_, taken.state_ = mine;  // closed with `taken`
         return *this;
     }
 
@@ -102,10 +102,10 @@ public:
         other.state_ = 0;
     }
     DYNPAR_FUNCTION queue_event& operator=(queue_event&& other) noexcept {
-        const detail::queue::arena_index state = state_;
-        const bool alive = alive_;
-        alive_ = other.alive_, state_ = other.state_;
-        other.alive_ = alive, other.state_ = state;
+        queue_event taken(static_cast<queue_event&&>(other));
+        const detail::queue::arena_index mine = state_;
+        alive_ = taken.alive_;
+        state_ = taken.state_, taken.state_ = mine;  // forgotten with `taken`
         return *this;
     }
 
