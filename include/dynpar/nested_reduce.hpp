@@ -404,8 +404,8 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type nested_reduce(con
 /// and the value is an arithmetic type or another trivially copyable one, of 4 or 8 bytes and aligned to them. A thread
 /// without iterations needs no memory.
 ///
-/// When the call returns, what the warp has kept is combined. What is in child grids is when children are complete:
-/// before a continuation of the grid (`then`), after `wait()`. Returns what `nested_for` does.
+/// When the call returns, what the warp has kept is combined, and its threads see it. What is in child grids is when
+/// children are complete: before a continuation of the grid (`then`), after `wait()`. Returns what `nested_for` does.
 ///
 ///     dynpar::nested_reduce_into(block, children, value_of_child{first}, dynpar::sum<unsigned>{}, &sums[i]);
 template <class Block, class Count, class Body, class Monoid, std::enable_if_t<!detail::is_block_group<Block>, int> = 0>
@@ -420,12 +420,14 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_reduce_into(Block& block, Count
         "dynpar: what nested_reduce_into combines must be trivially copyable, of 4 or 8 bytes, and aligned to them");
     if constexpr (detail::check_nested_body<block_type, Count, Body>() && detail::is_atomic<value>) {
         using index = detail::nested_index<Count>;
-        const detail::nested_plan plan = detail::plan_of(here, options, warp_group<block_type>(here).num_threads());
+        const warp_group<block_type> warp(here);
+        const detail::nested_plan plan = detail::plan_of(here, options, warp.num_threads());
         const detail::combined_body<Body, Monoid> combined{body, into};
         return detail::divide<detail::loops_of_warp, Count>(
             here, nullptr, detail::iterations_of(count), combined, plan, [&](index few) {
                 const value of_loop = detail::reduce_in_warp<Monoid, Count>(here, few, body, plan.own);
                 if (few != 0) detail::combine_into<Monoid>(into, of_loop);
+                detail::meet(warp);
             });
     } else {
         return status::not_supported;
@@ -458,6 +460,7 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_reduce_into(const block_group<B
             group.block(), shared.of_warps, detail::iterations_of(count), combined, plan, [&](index few) {
                 const value of_loop = detail::reduce_in_block<Monoid, Count>(sharing, shared, few, body, plan.own);
                 if (few != 0) detail::combine_into<Monoid>(into, of_loop);
+                group.block().sync();
             });
     } else {
         return status::not_supported;

@@ -312,6 +312,10 @@ struct mark_listed {
         if (i < *count) dynpar::atomic_add(&marks[list[i]], 1u);
     }
 };
+/// The same for a kernel that allows fewer threads than a counted grid has by itself, on every engine.
+struct mark_narrowly : mark_listed {
+    static constexpr unsigned max_threads = 8;
+};
 struct list_then_mark {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned below, unsigned* count, unsigned* list,
@@ -319,6 +323,7 @@ struct list_then_mark {
         if (below != 0)
             block.launch(list_thirds{}, dynpar::shape_for(block, below, dynpar::at_most(64)), below, count, list);
         block.then(dynpar::counted_grid<mark_listed>{}, dynpar::shape(1, 1), count, count, list, marks);
+        block.then(dynpar::counted_grid<mark_narrowly>{}, dynpar::shape(1, 1), count, count, list, marks);
     }
 };
 
@@ -330,7 +335,7 @@ TEST_CASE("C22: a counted grid has a thread for each thing that the device has c
         engine.run(list_then_mark{}, dynpar::shape(1, 1), below, count.data(), list.data(), marks.data());
         unsigned wrong = 0;
         const std::vector<unsigned> marked = marks.to_vector();
-        for (unsigned i = 0; i < below; ++i) wrong += marked[i] != (i % 3 == 0 ? 1 : 0);
+        for (unsigned i = 0; i < below; ++i) wrong += marked[i] != (i % 3 == 0 ? 2 : 0);
         CHECK(wrong == 0);
     }
 }
@@ -557,6 +562,49 @@ TEST_CASE("C22: a nested reduction into memory has every iteration's value, at e
                     CHECK(failed.value() == 0);
                 }
             }
+        }
+    }
+}
+
+/// All threads of a warp, or of a block, have one place, and read it after the call.
+struct read_what_is_reduced {
+    form how;
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* sums, unsigned* wrong) const {
+        nested_for_options in_place;
+        in_place.in_place = nested_for_options::all;
+        auto* memory = block.template shared<std::byte>(block.num_threads() * dynpar::nested_for_bytes<number_of>);
+        const unsigned rank = block.thread_rank(), threads = block.num_threads();
+        const unsigned warp = how == form::by_warp ? rank / 32 : 0;
+        const unsigned begin = how == form::by_warp ? warp * 32 : 0;
+        const unsigned end = how == form::by_warp && begin + 32 < threads ? begin + 32 : threads;
+        unsigned* const into = sums + block.block_rank() * 32 + warp;
+        const unsigned count = rank % 3;  // none for the first of them, and the greatest at the end
+        if (how == form::by_warp)
+            dynpar::nested_reduce_into(block, count, number_of{rank}, dynpar::sum<unsigned>{}, into, in_place);
+        else
+            dynpar::nested_reduce_into(dynpar::this_block(block, memory), count, number_of{rank},
+                                       dynpar::sum<unsigned>{}, into, in_place);
+        unsigned expected = 0;
+        for (unsigned r = begin; r < end; ++r)
+            for (unsigned i = 0; i < r % 3; ++i) expected += r + i;
+        if (*into != expected) dynpar::atomic_add(wrong, 1u);
+    }
+};
+
+TEST_CASE("C22: threads that share a nested reduction into memory see all of it when the call returns") {
+    auto engine = make_engine();
+    for (const unsigned threads : {1u, 2u, 32u, 40u, 100u, 256u}) {
+        if (threads > widest_block) continue;
+        for (const form how : {form::by_warp, form::by_block}) {
+            CAPTURE(threads);
+            CAPTURE(static_cast<int>(how));
+            auto sums = filled(engine, many(64) * 32, 0u), wrong = filled(engine, 1, 0u);
+            engine.run(read_what_is_reduced{how},
+                       dynpar::shape(many(64), threads, threads * dynpar::nested_for_bytes<number_of>), sums.data(),
+                       wrong.data());
+            CHECK(wrong.value() == 0);
         }
     }
 }
