@@ -22,7 +22,7 @@ struct counted_grid {
     static constexpr unsigned max_threads = 1;           ///< it is launched with one thread
 
     Kernel kernel{};              ///< what is launched
-    unsigned most_threads = 256;  ///< the most threads of its blocks
+    unsigned most_threads = 256;  ///< the most threads of its blocks, if `max_threads` allows them
 
     /// Launches.
     template <class Block, class Count, class... Args>
@@ -32,8 +32,14 @@ struct counted_grid {
                       "arguments of its kernel");
         const Count things = *count;
         if (things > 0)
-            block.launch(kernel, shape_for(block, static_cast<unsigned long long>(things), at_most(most_threads)),
+            block.launch(kernel, shape_for(block, static_cast<unsigned long long>(things), at_most(width_bound())),
                          args...);
+    }
+
+private:
+    DYNPAR_FUNCTION unsigned width_bound() const {
+        constexpr unsigned of_kernel = dynpar::most_threads<Kernel>();
+        return of_kernel < most_threads ? of_kernel : most_threads;
     }
 };
 
