@@ -144,13 +144,12 @@ std::uint64_t colour_plainly(cudaStream_t stream, const colours_on_device& there
     return 2 * run_rounds(seconds, [&] {
                std::swap(c.waiting, c.still_waiting);
                c.in_waiting = value_of(c.in_still_waiting, stream);
-               if (c.in_waiting == 0) return false;
                set(c.in_still_waiting, 0u, stream);
                set(there.data(), c, stream);
                plain_look<<<blocks_for(c.in_waiting), block_threads, 0, stream>>>(there.data(), taken, threshold,
                                                                                   launched);
                plain_give<<<blocks_for(c.in_waiting), block_threads, 0, stream>>>(there.data(), taken);
-               return true;
+               return value_of(c.in_still_waiting, stream) != 0;
            });
 }
 

@@ -63,13 +63,16 @@ inline void measure_plain(
     t.measure(c);
 }
 
-/// Rounds that the host begins one after another, until `round` says that there is no other, or time is up.
+/// Rounds that the host begins one after another, until `round` says that there is no other, or time is up. Returns how
+/// many it has begun.
 template <class Round>
 std::uint64_t run_rounds(double seconds, const Round& round) {
     const auto begun = std::chrono::steady_clock::now();
-    std::uint64_t rounds = 0;
-    while (round() && std::chrono::steady_clock::now() - begun < std::chrono::duration<double>(seconds)) ++rounds;
-    return rounds;
+    for (std::uint64_t rounds = 1;; ++rounds) {
+        const bool is_last = !round();
+        if (is_last || std::chrono::steady_clock::now() - begun >= std::chrono::duration<double>(seconds))
+            return rounds;
+    }
 }
 
 /// Room for as many grids as these programs launch at a time.

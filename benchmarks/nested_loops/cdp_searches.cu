@@ -74,7 +74,6 @@ std::uint64_t search_plainly(cudaStream_t stream, const search_on_device& there,
     return run_rounds(seconds, [&] {
         std::swap(s.frontier, s.found);
         s.in_frontier = found;
-        if (s.in_frontier == 0) return false;
         ++s.round;
         dynpar::check(cudaMemcpyAsync(there.data(), &s, sizeof s, cudaMemcpyHostToDevice, stream), "beginning a level");
         dynpar::check(cudaMemsetAsync(s.in_found, 0, sizeof found, stream), "beginning a level");
@@ -83,7 +82,7 @@ std::uint64_t search_plainly(cudaStream_t stream, const search_on_device& there,
         dynpar::check(cudaMemcpyAsync(&found, s.in_found, sizeof found, cudaMemcpyDeviceToHost, stream),
                       "ending a level");
         dynpar::check(cudaStreamSynchronize(stream), "running a level");
-        return true;
+        return found != 0;
     });
 }
 
