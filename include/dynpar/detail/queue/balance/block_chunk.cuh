@@ -45,8 +45,9 @@ __device__ inline block_size size_of_chunk() {
 /// warps run. As long as one of those blocks is out, the grid's counter cannot be found at zero, so it is early enough
 /// to flush when none is.
 ///
-/// Out are at most a chunk, and one block of the chunk before it with each warp. A chunk for warps may be as large as
-/// one for lanes: it was claimed for the grid that had the place when the worker block looked last (fetch_chunk()).
+/// Out are at most a chunk, and of the chunk before it one block with each warp, or with each of its lanes. A chunk for
+/// warps may be as large as one for lanes: it was claimed for the grid that had the place when the worker block looked
+/// last (fetch_chunk()).
 struct block_batch {
     unsigned bits;
 
@@ -56,7 +57,7 @@ struct block_batch {
     static constexpr unsigned many = one_out / 4;
 
     static constexpr unsigned most_warps = 1024 / warp_size;  // of a worker block
-    static_assert(tuning::chunk_rounds * most_warps * warp_size + most_warps < 1u << out_bits);
+    static_assert((tuning::chunk_rounds + 1) * most_warps * warp_size < 1u << out_bits);
 
     __device__ explicit block_batch(unsigned all) : bits(all) {}
     /// Blocks that have been claimed and have not returned.
