@@ -329,6 +329,7 @@ struct list_then_mark {
 
 TEST_CASE("C22: a counted grid has a thread for each thing that the device has counted") {
     auto engine = make_engine();
+    CHECK(dynpar::most_threads<mark_narrowly>() == 8);
     for (const unsigned below : {0u, 1u, 100u, many(30000)}) {
         CAPTURE(below);
         auto count = filled(engine, 1, 0u), list = filled(engine, below + 1, 0u), marks = filled(engine, below + 1, 0u);
