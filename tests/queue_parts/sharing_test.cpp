@@ -536,6 +536,7 @@ TEST_CASE("worker blocks that begin find the first grid where the first of them 
             queue::divide(first, 3, 2);
             std::vector<unsigned char> payload(200, 17);
             first.payload_size = 200;
+            first.kernel = {"first", 5};
             for (unsigned i = 0; i < blocks; ++i) tasks.write(i);
             m.run([&] {
                 const unsigned lane = queue::lane_rank();
@@ -546,10 +547,7 @@ TEST_CASE("worker blocks that begin find the first grid where the first of them 
                 simulated_gpu::block_barrier();
                 queue::begin_with_memory();
                 __syncwarp();
-                if (begins) {
-                    const std::uint32_t word = reinterpret_cast<const std::uint32_t*>(&first.descriptor)[lane];
-                    queue::begin_first_grid(word, number, first, payload.data(), {"first", 5});
-                }
+                if (begins) queue::begin_first_grid(number, first, payload.data());
                 while (__shfl_sync(queue::all_lanes, tasks.done.get(), 0) != blocks) {
                     queue::warp_claim claim{0, 0};
                     if (lane == 0) {

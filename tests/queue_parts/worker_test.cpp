@@ -17,20 +17,21 @@ namespace {
 template <class Kernel, class... Args>
 void run_engine(machine& m, const queue::engine_view& view, const dynpar::shape& shape, const Kernel& kernel,
                 const Args&... args) {
-    const auto payload = queue::make_payload(kernel, args...);
+    const auto payload = queue::make_first_payload(kernel, args...);
     const queue::width_choice choice = queue::choose_width(shape, view.moldable_threads);
     queue::first_grid first{};
     first.shape = shape;
-    first.payload_size = queue::payload_bytes<Kernel, Args...>;
     queue::put_descriptor(first.descriptor, shape, choice.threads, dynpar::grid_record::none);
     queue::wide_task& task = first.descriptor.task;
     task.size = queue::block_size(choice.threads, shape.shared_bytes);
     task.last = static_cast<std::uint32_t>(shape.blocks.count());
     task.info = choice.width | queue::info::owner | (task.last > 1 ? queue::info::one_of_several : 0u);
+    queue::put_kernel(first, queue::first_kernel_of<queue::this_module, Kernel, Args...>, &payload,
+                      queue::payload_bytes<Kernel, Args...>);
     queue::divide(first, m.size().worker_blocks, m.size().warps);
     queue::engine_view locked = view;
     locked.locked = true;
-    m.run_grid([&] { queue::persistent_grid<Kernel, Args...>(locked, first, payload); });
+    m.run_grid([&] { queue::persistent_grid<queue::this_module, sizeof(payload)>(locked, first, payload); });
 }
 
 constexpr machine_size sizes[] = {{3, 1, 16, 1u << 14, true}, {2, 2, 16, 1u << 14, true}, {1, 3, 16, 1u << 14, false}};

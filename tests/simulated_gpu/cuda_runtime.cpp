@@ -234,6 +234,10 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
     if (const cudaError_t code = cudaMemcpyAsync(to, from, bytes, kind, nullptr); code != cudaSuccess) return code;
     return cudaStreamSynchronize(nullptr);
 }
+cudaError_t cudaGetSymbolAddress(void** memory, const void* symbol) {
+    *memory = const_cast<void*>(symbol);
+    return cudaSuccess;
+}
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStream_t stream) {
     const turn mine(calls());
     if (simulated_gpu::device_error() != cudaSuccess) return note(simulated_gpu::device_error());

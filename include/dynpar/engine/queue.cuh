@@ -87,15 +87,19 @@ public:
         check_kernel<queue::wide_block, Kernel, Args...>();
         const detail::shape_of_launch<Kernel> s(given);
         const text kernel_text = kernel_name<Kernel>();
-        constexpr auto grid = &queue::persistent_grid<Kernel, Args...>;
-        static queue::launch_cache cache;  // of this kernel
+        using module = queue::this_module;  // all that is kept for the kernel is kept for its module
+        constexpr unsigned payload_room = sizeof(queue::first_payload<Kernel, Args...>);
+        constexpr auto grid = &queue::persistent_grid<module, payload_room>;
+        queue::launch_cache& cache = queue::launch_cache_of<module, payload_room>();
         const unsigned most_worker_threads =
             host_->launcher().most_worker_threads(cache, reinterpret_cast<const void*>(grid));
         if (const status why = host_->launcher().check_first(s, most_threads<Kernel>(), most_worker_threads);
             why != status::success) {
             return queue_handle(host_->refuse(kernel_text, s, why, most_threads<Kernel>()));
         }
-        const auto payload = queue::make_payload(kernel, args...);
+        const auto payload = queue::make_first_payload(kernel, args...);
+        const queue::first_kernel there = host_->launcher().find(queue::kernel_cache_of<module, Kernel, Args...>(),
+                                                                 queue::first_kernel_of<module, Kernel, Args...>);
         const unsigned threads = host_->launcher().block_threads_for(s, most_worker_threads);
         const unsigned bytes = host_->launcher().shared_bytes_for(threads);
         // A trace's room is for the worker blocks that begin at once.
@@ -104,8 +108,8 @@ public:
         const auto lock = host_->lock_launches();
         auto run = host_->begin(stream, kernel_text, s);
         host_->enter(stream);
-        const queue::first_grid first = host_->launcher().first(s, queue::payload_bytes<Kernel, Args...>,
-                                                                blocks.at_once, threads, host_->is_traced());
+        const queue::first_grid first = host_->launcher().first(
+            there, s, &payload, queue::payload_bytes<Kernel, Args...>, blocks.at_once, threads, host_->is_traced());
         host_->launched(*run, stream,
                         detail::launch_grid(grid, blocks.all, threads, bytes, stream,
                                             host_->view(*run, blocks, threads), first, payload));

@@ -23,35 +23,6 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// The first grid's descriptor, word by word, one in each lane: all but its place and the grid node's.
-template <class Kernel, class... Args>
-__device__ inline std::uint32_t word_of_first_descriptor(const first_grid& first,
-                                                         const payload_of<Kernel, Args...>& payload) {
-    static_assert(sizeof(grid_descriptor) == warp_size * sizeof(std::uint32_t));
-    std::uint32_t word = reinterpret_cast<const std::uint32_t*>(&first.descriptor)[lane_rank()];
-    const bool on_lane = (first.descriptor.task.info & info::width_mask) == info::on_lane;
-    // The lanes take the words that they need, without an index: an index would put the task into local memory.
-    wide_task task;
-    task.entry = on_lane ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
-                         : &entry_points<Kernel, Args...>::wide;
-    task.arguments = {};
-    if constexpr (payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
-        memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
-    }
-    std::uint32_t words[task_words];
-    memcpy(words, &task, sizeof(task));
-    constexpr unsigned first_word = offsetof(grid_descriptor, task) / sizeof(word);
-    static_assert(offsetof(wide_task, entry) == 0 &&
-                  offsetof(wide_task, arguments) + sizeof(wide_arguments) == sizeof(wide_task));
-#pragma unroll
-    for (unsigned i = 0; i < task_words; ++i) {
-        const bool is_here =
-            i < sizeof(wide_entry) / sizeof(word) || i >= offsetof(wide_task, arguments) / sizeof(word);
-        if (is_here && lane_rank() == first_word + i) word = words[i];
-    }
-    return word;
-}
-
 /// Where the first grid's descriptor and its node are; 0 and 0: nowhere yet, or there was no memory.
 struct first_places {
     arena_index descriptor;
@@ -59,7 +30,7 @@ struct first_places {
 };
 
 /// One thread of the run: allocates both and fills in the node.
-__device__ inline first_places make_first_grid(const first_grid& first, const void* payload, text kernel) {
+__device__ inline first_places make_first_grid(const first_grid& first, const void* payload) {
     if (engine().deadline_nanoseconds != 0) store_relaxed(engine().control->begun_at, device_nanoseconds());
     const arena_index node = take_first_node();
     const arena_index descriptor =
@@ -69,12 +40,12 @@ __device__ inline first_places make_first_grid(const first_grid& first, const vo
     if (first.descriptor.trace_id != dynpar::grid_record::none) {
         constexpr std::uint32_t none = dynpar::grid_record::none;
         const traced_launch launch{
-            kernel, none, none, none, 0, has_memory ? status::success : status::out_of_memory, first.shape};
-        write_launch(engine().trace_records[first.descriptor.trace_id], name_key(kernel), &launch);
+            first.kernel, none, none, none, 0, has_memory ? status::success : status::out_of_memory, first.shape};
+        write_launch(engine().trace_records[first.descriptor.trace_id], name_key(first.kernel), &launch);
     }
 #endif
     if (!has_memory) {
-        report_failure(operation::launch, status::out_of_memory, kernel, 0, first.shape);
+        report_failure(operation::launch, status::out_of_memory, first.kernel, 0, first.shape);
         return {0, 0};
     }
     put_node(node, static_cast<int>(first.descriptor.task.last), 0, 0, descriptor);
@@ -143,11 +114,12 @@ __device__ inline bool take_first_chunk() {
 }
 
 /// One warp of each worker block, while it alone may write the chunk: opens the chunk with blocks of the first grid, if
-/// there are enough. `word`: of the descriptor. `number`: of the chunk, in the first lane.
-__device__ inline void begin_first_grid(std::uint32_t word, unsigned number, const first_grid& first,
-                                        const void* payload, text kernel) {
+/// there are enough. `number`: of the chunk, in the first lane.
+__device__ inline void begin_first_grid(unsigned number, const first_grid& first, const void* payload) {
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
+    static_assert(sizeof(grid_descriptor) == warp_size * sizeof(std::uint32_t));
+    std::uint32_t word = reinterpret_cast<const std::uint32_t*>(&first.descriptor)[lane];  // one in each lane
     const wide_task& task = first.descriptor.task;
     const std::uint32_t width = task.info & info::width_mask;
     const std::uint32_t blocks = task.last;
@@ -159,7 +131,7 @@ __device__ inline void begin_first_grid(std::uint32_t word, unsigned number, con
     const std::uint32_t end = begin + min(each, blocks - begin);
     first_places places{0, 0};
     if (begin < end) {
-        if (lane == 0) places = number == 0 ? make_first_grid(first, payload, kernel) : wait_for_first_grid();
+        if (lane == 0) places = number == 0 ? make_first_grid(first, payload) : wait_for_first_grid();
         places.descriptor = __shfl_sync(all_lanes, places.descriptor, 0);
         places.node = __shfl_sync(all_lanes, places.node, 0);
     }

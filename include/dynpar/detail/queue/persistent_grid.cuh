@@ -296,26 +296,29 @@ __device__ __noinline__ inline void end_worker_block() {
 #endif
 #endif
 
-/// A run. The kernel of the first grid is part of the type, so that the persistent grid is in the same module as every
-/// kernel that can come to run in it: device code that is not relocatable knows no function of another module.
-template <class Kernel, class... Args>
+namespace {
+/// A type of this translation unit alone. Device code that is not relocatable knows no function of another module; so
+/// each translation unit has a persistent grid of its own, in the same module as every kernel that can come to run in
+/// it. One for all of its kernels: ptxas compiles the scheduler again with each.
+struct this_module;
+}  // namespace
+
+/// A run.
+template <class Module, unsigned PayloadRoom>
 __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
     persistent_grid(const __grid_constant__ engine_view view, const __grid_constant__ first_grid first,
-                    const __grid_constant__ payload_of<Kernel, Args...> payload) {
+                    const __grid_constant__ payload_room<PayloadRoom> payload) {
     const bool in_reserve = is_in_reserve(view);
     if (in_reserve && !wait_to_be_called(*view.control)) {
         const bool last = threadIdx.x == 0 && is_last_to_end(*view.control);
         if (__syncthreads_or(static_cast<int>(last)) == 0) return;
-        begin_worker_block(view, kernel_name<Kernel>(), in_reserve);
+        begin_worker_block(view, first.kernel, in_reserve);
         finish_run();
         return;
     }
     const unsigned chunk = is_last_warp() && !in_reserve ? number_of_first_chunk(view, first) : 0;
-    begin_worker_block(view, kernel_name<Kernel>(), in_reserve);
-    if (is_last_warp() && !in_reserve) {
-        begin_first_grid(word_of_first_descriptor<Kernel, Args...>(first, payload), chunk, first, &payload,
-                         kernel_name<Kernel>());
-    }
+    begin_worker_block(view, first.kernel, in_reserve);
+    if (is_last_warp() && !in_reserve) begin_first_grid(chunk, first, &payload);
     work();
     end_worker_block();
 }

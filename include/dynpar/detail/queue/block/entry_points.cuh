@@ -90,6 +90,11 @@ private:
 };
 }  // namespace hot
 
+/// For the host: where a kernel that it runs is on the device, in the module of that translation unit (`this_module`).
+template <class Module, class Kernel, class... Args>
+__device__ first_kernel first_kernel_of = {&entry_points<Kernel, Args...>::wide,
+                                           &entry_points<Kernel, Args...>::wide_lane, kernel_name<Kernel>()};
+
 #endif
 
 }  // namespace queue

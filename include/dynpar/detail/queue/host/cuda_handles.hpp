@@ -47,6 +47,18 @@ inline pinned_memory allocate_pinned(std::size_t bytes, const char* what) {
     return pinned_memory(memory);
 }
 
+/// Calls that this thread may make while it captures a stream: questions, and waits for what is not captured.
+class relaxed_capture {
+public:
+    relaxed_capture() { check(cudaThreadExchangeStreamCaptureMode(&mode_), "allowing calls during a capture"); }
+    ~relaxed_capture() { static_cast<void>(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+    relaxed_capture(const relaxed_capture&) = delete;
+    relaxed_capture& operator=(const relaxed_capture&) = delete;
+
+private:
+    cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 /// A stream for copies that do not wait for a run.
 inline owned_stream make_side_stream() {
     cudaStream_t stream = nullptr;

@@ -13,6 +13,7 @@
 #include "../../../cuda_error.hpp"
 #include "../../../kernel.hpp"
 #include "../memory/state.cuh"
+#include "cuda_handles.hpp"
 #include "queue_options.hpp"
 
 namespace dynpar {
@@ -31,6 +32,25 @@ struct launch_cache {
     unsigned blocks = 0;
     unsigned on_each = 0;  // multiprocessor, for which the first-level cache was asked for; 0: none was
 };
+
+/// Of one translation unit's persistent grid.
+template <class Module, unsigned PayloadRoom>
+launch_cache& launch_cache_of() {
+    static launch_cache cache;
+    return cache;
+}
+
+/// Where a kernel that the host runs is on the device: read once.
+struct kernel_cache {
+    std::mutex mutex;
+    int device = -1;
+    first_kernel kernel{};
+};
+template <class Module, class Kernel, class... Args>
+kernel_cache& kernel_cache_of() {
+    static kernel_cache cache;
+    return cache;
+}
 
 /// Of a persistent grid. All without those that work at once are the reserve: see reserve.cuh.
 struct worker_block_counts {
@@ -79,6 +99,7 @@ public:
     unsigned most_worker_threads(launch_cache& cache, const void* grid) const {
         const std::lock_guard<std::mutex> guard(cache.mutex);
         if (cache.most_threads == 0) {
+            const relaxed_capture allowed;
             cudaFuncAttributes attributes{};
             check(cudaFuncGetAttributes(&attributes, grid), "asking how wide a worker block can be");
             cache.most_threads = static_cast<unsigned>(attributes.maxThreadsPerBlock);
@@ -90,6 +111,23 @@ public:
                                         std::to_string(cache.most_threads) + " threads: see DYNPAR_QUEUE_MOST_THREADS");
         }
         return cache.most_threads;
+    }
+
+    /// What is in that variable of the device. Waits for no run.
+    first_kernel find(kernel_cache& cache, const first_kernel& variable) const {
+        const std::lock_guard<std::mutex> guard(cache.mutex);
+        if (cache.device != device_number_) {
+            constexpr const char* doing = "asking where a kernel is on the device";
+            const relaxed_capture allowed;
+            void* there = nullptr;
+            check(cudaGetSymbolAddress(&there, static_cast<const void*>(&variable)), doing);
+            const owned_stream beside = make_side_stream();
+            check(cudaMemcpyAsync(&cache.kernel, there, sizeof(cache.kernel), cudaMemcpyDeviceToHost, beside.get()),
+                  doing);
+            check(cudaStreamSynchronize(beside.get()), doing);
+            cache.device = device_number_;
+        }
+        return cache.kernel;
     }
 
     /// Whether the host may launch a grid of that shape.
@@ -114,6 +152,7 @@ public:
     worker_block_counts worker_blocks(launch_cache& cache, const void* grid, unsigned threads, unsigned bytes,
                                       bool wants_reserve) const {
         const std::lock_guard<std::mutex> guard(cache.mutex);
+        const relaxed_capture allowed;
         if (cache.threads != threads || cache.bytes != bytes || cache.device != device_number_) {
             if (cache.device != device_number_) cache.most_bytes = 0;
             if (bytes > std::max(48u * 1024, cache.most_bytes)) {
@@ -153,18 +192,18 @@ public:
     }
 
     /// The grid that a run begins with, for so many worker blocks of so many threads.
-    first_grid first(const shape& s, unsigned payload_size, unsigned worker_blocks, unsigned threads,
-                     bool traced) const {
+    first_grid first(const first_kernel& kernel, const shape& s, const void* payload, unsigned payload_size,
+                     unsigned worker_blocks, unsigned threads, bool traced) const {
         const width_choice choice = choose_width(s, std::min(options_->moldable_threads, threads));
         first_grid first{};
         first.shape = s;
-        first.payload_size = payload_size;
         put_descriptor(first.descriptor, s, choice.threads, traced ? first_trace_id : dynpar::grid_record::none);
         wide_task& task = first.descriptor.task;
         task.size = block_size(choice.threads, shared_bytes_of(s, choice.threads));
         task.last = static_cast<std::uint32_t>(s.blocks.count());
         task.info =
             choice.width | info::owner | (task.last > 1 ? info::one_of_several : 0u) | (traced ? info::traced : 0u);
+        put_kernel(first, kernel, payload, payload_size);
         divide(first, worker_blocks, threads / warp_size);
         return first;
     }

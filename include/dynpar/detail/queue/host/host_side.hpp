@@ -209,14 +209,10 @@ private:
         return number;
     }
 
-    /// Also while this thread captures a stream, which forbids it otherwise.
     void wait_for_last_run() {
         if (!used_) return;
-        cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-        check(cudaThreadExchangeStreamCaptureMode(&mode), "allowing a wait during capture");
-        const cudaError_t code = cudaEventSynchronize(last_complete_);
-        check(cudaThreadExchangeStreamCaptureMode(&mode), "restoring the mode of capture");
-        check(code, "waiting for the engine's last run");
+        const relaxed_capture allowed;
+        check(cudaEventSynchronize(last_complete_), "waiting for the engine's last run");
     }
 
     cudaError_t wait_until_complete(pending_run& run) {

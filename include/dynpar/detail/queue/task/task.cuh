@@ -212,10 +212,19 @@ DYNPAR_FUNCTION constexpr std::uint32_t guided_chunk(std::uint32_t left, std::ui
     return ((size == 0 ? 1 : size) + grain - 1) & ~(grain - 1);
 }
 
+/// What a run must know of the kernel that it begins with: addresses in device memory, which device code alone can name
+/// (`first_kernel_of`).
+struct first_kernel {
+    wide_entry wide;
+    wide_lane_entry wide_lane;
+    text name;
+};
+
 /// The grid that a run begins with, as the host prepares it. What only device code knows is still missing: its place,
-/// and its task's entry, node and arguments.
+/// and its node.
 struct first_grid {
     grid_descriptor descriptor;
+    text kernel;  // its name, in device memory
     dynpar::shape shape;
     std::uint32_t payload_size;
     // Every worker block begins with a chunk of it. Computed by the host: divisions take long when nothing else runs.
@@ -291,6 +300,37 @@ template <class Kernel, class... Args>
 inline constexpr unsigned payload_bytes = is_sent<Kernel> || sizeof...(Args) != 0
                                               ? static_cast<unsigned>(sizeof(payload_of<Kernel, Args...>))
                                               : 0u;
+
+/// The first grid's payload as a parameter of the persistent grid, which is compiled for each of its sizes: so there
+/// are few.
+template <unsigned Bytes>
+struct alignas(16) payload_room {
+    unsigned char bytes[Bytes];
+};
+/// The room for a payload of so many bytes.
+constexpr unsigned payload_room_for(unsigned bytes) { return bytes <= 256 ? 256 : (bytes + 1023) / 1024 * 1024; }
+template <class Kernel, class... Args>
+using first_payload = payload_room<payload_room_for(payload_bytes<Kernel, Args...>)>;
+
+template <class Kernel, class... Args>
+first_payload<Kernel, Args...> make_first_payload(const Kernel& kernel, const Args&... args) {
+    const auto packed = make_payload(kernel, args...);
+    first_payload<Kernel, Args...> payload{};
+    std::memcpy(&payload, &packed, payload_bytes<Kernel, Args...>);
+    return payload;
+}
+
+/// Puts the kernel into a first grid whose width is known, and what its task has room for of the payload.
+inline void put_kernel(first_grid& first, const first_kernel& kernel, const void* payload, unsigned payload_size) {
+    wide_task& task = first.descriptor.task;
+    static_assert(sizeof(kernel.wide) == sizeof(task.entry) && sizeof(kernel.wide_lane) == sizeof(task.entry));
+    task.entry = kernel.wide;
+    if ((task.info & info::width_mask) == info::on_lane)
+        std::memcpy(&task.entry, &kernel.wide_lane, sizeof(task.entry));
+    if (payload_size <= sizeof(wide_arguments)) std::memcpy(&task.arguments, payload, payload_size);
+    first.kernel = kernel.name;
+    first.payload_size = payload_size;
+}
 
 #if defined(__CUDACC__)
 
