@@ -1,5 +1,5 @@
-# Device code without relocatable device code is compiled by ptxas as a whole, the scheduler again for each kernel that the host runs:
-# half a minute a file. nvcc's fast compilation takes a tenth of that; what it makes is slower on a GPU.
+# Device code without relocatable device code is compiled by ptxas as a whole, the scheduler with it. nvcc's fast compilation takes a
+# quarter of that time; what it makes is slower on a GPU.
 option(DYNPAR_COMPILE_FAST "Compile benchmarks and GPU tests in less time, where no GPU will run them" OFF)
 
 # dynpar_compile_fast(<target>): for a program without relocatable device code, whose speed nobody asks for. (With it, ptxas may refuse
