@@ -95,28 +95,21 @@ DYNPAR_FUNCTION constexpr char instance_character(unsigned i) {
     return i < length ? name[i] : type.begin[begin + i - length];
 }
 
-/// That name. It needs a place, on either side of the compilation.
+/// Whether a kernel has a name of its own, and is an instance of a template; and the length of what it is called then.
 template <class Kernel>
-struct instance_name {
-    static constexpr unsigned length = length_of(Kernel::name) + type_name<Kernel>().length - arguments_begin<Kernel>();
-    char characters[length] = {};
-    DYNPAR_FUNCTION constexpr instance_name() {
-        for (unsigned i = 0; i < length; ++i) characters[i] = instance_character<Kernel>(i);
-    }
-};
+DYNPAR_FUNCTION constexpr bool is_named_instance() {
+    if constexpr (has_name<Kernel>::value) return arguments_begin<Kernel>() != type_name<Kernel>().length;
+    return false;
+}
 template <class Kernel>
-inline constexpr instance_name<Kernel> instance_name_on_host;
-#if defined(__CUDACC__)
-template <class Kernel>
-__device__ instance_name<Kernel> instance_name_on_device;
-#endif
-template <class Kernel>
-DYNPAR_FUNCTION constexpr text name_of_instance() {
-#if DYNPAR_ON_DEVICE
-    return {instance_name_on_device<Kernel>.characters, instance_name<Kernel>::length};
-#else
-    return {instance_name_on_host<Kernel>.characters, instance_name<Kernel>::length};
-#endif
+inline constexpr unsigned length_of_instance_name = length_of(Kernel::name) + type_name<Kernel>().length
+                                                    - arguments_begin<Kernel>();
+
+/// Not constexpr: the characters need a place, on either side of the compilation.
+template <class Kernel, unsigned... I>
+DYNPAR_FUNCTION text instance_name(std::integer_sequence<unsigned, I...>) {
+    static const char characters[] = {instance_character<Kernel>(I)...};
+    return {characters, sizeof...(I)};
 }
 
 /// A kernel under whose name another one is known: of what is made around a program's kernel, that kernel.
@@ -134,9 +127,9 @@ template <class Kernel>
 DYNPAR_FUNCTION constexpr text kernel_name() {
     if constexpr (!std::is_same_v<typename detail::named_after<Kernel>::type, Kernel>) {
         return kernel_name<typename detail::named_after<Kernel>::type>();
-    } else if constexpr (detail::has_name<Kernel>::value &&
-                         detail::arguments_begin<Kernel>() != detail::type_name<Kernel>().length) {
-        return detail::name_of_instance<Kernel>();
+    } else if constexpr (detail::is_named_instance<Kernel>()) {
+        constexpr unsigned length = detail::length_of_instance_name<Kernel>;
+        return detail::instance_name<Kernel>(std::make_integer_sequence<unsigned, length>{});
     } else if constexpr (detail::has_name<Kernel>::value) {
         constexpr const char* name = Kernel::name;
         return text{name, detail::length_of(name)};

@@ -22,19 +22,6 @@ struct local_tree {
         if (levels == 0) block.launch(leaf{}, dynpar::shape(1, 64), leaves, count_type{1000000});
     }
 };
-/// More than the persistent grid has room for as a parameter in most programs.
-struct large_arguments {
-    count_type values[100];
-};
-struct add_large {
-    static constexpr const char* name = "add_large";
-    template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, large_arguments arguments, count_type* sum) const {
-        for (unsigned i = block.thread_rank(); i < 100; i += block.num_threads())
-            block.launch(leaf{}, dynpar::shape(1, 1), sum, arguments.values[i]);
-    }
-};
-
 count_type leaves_of_local_tree(dynpar::queue_engine& engine, unsigned levels) {
     auto leaves = queue_test::filled<count_type>(engine, 1, 0);
     engine.run(local_tree{}, dynpar::shape(1, 1), levels, leaves.data());
@@ -51,19 +38,8 @@ TEST_CASE("files of a program run kernels of the same name, and the same kernel,
     }
 }
 
-TEST_CASE("a kernel that the host runs may have arguments of any size that a launch may have") {
-    dynpar::queue_engine engine(queue_test::with_deadline());
-    large_arguments arguments{};
-    for (unsigned i = 0; i < 100; ++i) arguments.values[i] = i * i;
-    for (const unsigned threads : {1u, 32u, 200u}) {
-        CAPTURE(threads);
-        auto sum = queue_test::filled<count_type>(engine, 1, 0);
-        engine.run(add_large{}, dynpar::shape(1, threads), arguments, sum.data());
-        CHECK(sum.value() == 328350);
-    }
-}
-
-/// Nothing of the kernel has been asked before.
+/// One for each mode: nothing of the kernel has been asked before.
+template <cudaStreamCaptureMode>
 struct first_captured {
     static constexpr const char* name = "first_captured";
     template <class Block>
@@ -72,13 +48,15 @@ struct first_captured {
     }
 };
 
-TEST_CASE("a kernel's first run may be captured, in every mode") {
+template <cudaStreamCaptureMode Mode>
+void capture_first_run() {
+    CAPTURE(static_cast<int>(Mode));
     dynpar::queue_engine engine(queue_test::with_deadline());
     auto sum = queue_test::filled<count_type>(engine, 1, 0);
     cudaStream_t stream = nullptr;
     dynpar::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
-    dynpar::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "beginning a capture");
-    dynpar::queue_handle run = engine.enqueue(stream, first_captured{}, dynpar::shape(5, 1), sum.data());
+    dynpar::check(cudaStreamBeginCapture(stream, Mode), "beginning a capture");
+    dynpar::queue_handle run = engine.enqueue(stream, first_captured<Mode>{}, dynpar::shape(5, 1), sum.data());
     cudaGraph_t graph = nullptr;
     dynpar::check(cudaStreamEndCapture(stream, &graph), "ending a capture");
     cudaGraphExec_t instance = nullptr;
@@ -90,6 +68,12 @@ TEST_CASE("a kernel's first run may be captured, in every mode") {
     cudaGraphExecDestroy(instance);
     cudaGraphDestroy(graph);
     cudaStreamDestroy(stream);
+}
+
+TEST_CASE("a kernel's first run may be captured, in every mode") {
+    capture_first_run<cudaStreamCaptureModeGlobal>();
+    capture_first_run<cudaStreamCaptureModeThreadLocal>();
+    capture_first_run<cudaStreamCaptureModeRelaxed>();
 }
 
 }  // namespace

@@ -87,31 +87,28 @@ public:
         check_kernel<queue::wide_block, Kernel, Args...>();
         const detail::shape_of_launch<Kernel> s(given);
         const text kernel_text = kernel_name<Kernel>();
-        using module = queue::this_module;  // all that is kept for the kernel is kept for its module
-        constexpr unsigned payload_room = sizeof(queue::first_payload<Kernel, Args...>);
-        constexpr auto grid = &queue::persistent_grid<module, payload_room>;
-        queue::launch_cache& cache = queue::launch_cache_of<module, payload_room>();
-        const unsigned most_worker_threads =
-            host_->launcher().most_worker_threads(cache, reinterpret_cast<const void*>(grid));
+        constexpr auto grid_of_module =
+            &queue::persistent_grid<module_type, sizeof(queue::first_payload<Kernel, Args...>)>;
+        const void* const grid = reinterpret_cast<const void*>(grid_of_module);
+        const unsigned most_worker_threads = host_->launcher().most_worker_threads(grid);
         if (const status why = host_->launcher().check_first(s, most_threads<Kernel>(), most_worker_threads);
             why != status::success) {
             return queue_handle(host_->refuse(kernel_text, s, why, most_threads<Kernel>()));
         }
         const auto payload = queue::make_first_payload(kernel, args...);
-        const queue::first_kernel there = host_->launcher().find(queue::kernel_cache_of<module, Kernel, Args...>(),
-                                                                 queue::first_kernel_of<module, Kernel, Args...>);
+        const queue::first_kernel there = find<module_type, Kernel, Args...>();
         const unsigned threads = host_->launcher().block_threads_for(s, most_worker_threads);
         const unsigned bytes = host_->launcher().shared_bytes_for(threads);
         // A trace's room is for the worker blocks that begin at once.
-        const queue::worker_block_counts blocks = host_->launcher().worker_blocks(
-            cache, reinterpret_cast<const void*>(grid), threads, bytes, !host_->is_traced());
+        const queue::worker_block_counts blocks =
+            host_->launcher().worker_blocks(grid, threads, bytes, !host_->is_traced());
         const auto lock = host_->lock_launches();
         auto run = host_->begin(stream, kernel_text, s);
         host_->enter(stream);
         const queue::first_grid first = host_->launcher().first(
             there, s, &payload, queue::payload_bytes<Kernel, Args...>, blocks.at_once, threads, host_->is_traced());
         host_->launched(*run, stream,
-                        detail::launch_grid(grid, blocks.all, threads, bytes, stream,
+                        detail::launch_grid(grid_of_module, blocks.all, threads, bytes, stream,
                                             host_->view(*run, blocks, threads), first, payload));
         return queue_handle(std::move(run));
     }
@@ -137,6 +134,30 @@ public:
     const std::vector<limit_result>& limit_results() const { return host_->limit_results(); }
 
 private:
+    using module_type = detail::queue::this_module;
+
+    /// Where a kernel is in a module on the device.
+    template <class Module, class Kernel, class... Args>
+    detail::queue::first_kernel find() {
+        namespace queue = detail::queue;
+        if constexpr (queue::holds_lambda<Kernel>) {
+            constexpr auto tell = &queue::tell_first_kernel<Module, Kernel, Args...>;
+            return host_->launcher().find(reinterpret_cast<const void*>(tell),
+                                          [&](queue::first_kernel* place, cudaStream_t stream) {
+                                              return detail::launch_grid(tell, 1, 1, 0, stream, place);
+                                          });
+        } else {
+            const void* const variable = &queue::first_kernel_of<Module, Kernel, Args...>;
+            return host_->launcher().find(variable, [&](queue::first_kernel* place, cudaStream_t stream) {
+                void* there = nullptr;
+                const cudaError_t code = cudaGetSymbolAddress(&there, variable);
+                return code != cudaSuccess
+                           ? code
+                           : cudaMemcpyAsync(place, there, sizeof(*place), cudaMemcpyDeviceToHost, stream);
+            });
+        }
+    }
+
     std::shared_ptr<detail::queue::host_side> host_;
 };
 

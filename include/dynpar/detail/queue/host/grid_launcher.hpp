@@ -9,6 +9,8 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "../../../cuda_error.hpp"
 #include "../../../kernel.hpp"
@@ -20,38 +22,6 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-/// How wide a worker block of a persistent grid can be, and how many fit on the device: asked once.
-struct launch_cache {
-    std::mutex mutex;
-    unsigned most_threads = 0;  // it was compiled for
-    unsigned threads = 0;
-    unsigned bytes = 0;
-    unsigned most_bytes =
-        0;  // of shared memory that were ever asked for: another thread may be about to launch with as many
-    int device = -1;
-    unsigned blocks = 0;
-    unsigned on_each = 0;  // multiprocessor, for which the first-level cache was asked for; 0: none was
-};
-
-/// Of one translation unit's persistent grid.
-template <class Module, unsigned PayloadRoom>
-launch_cache& launch_cache_of() {
-    static launch_cache cache;
-    return cache;
-}
-
-/// Where a kernel that the host runs is on the device: read once.
-struct kernel_cache {
-    std::mutex mutex;
-    int device = -1;
-    first_kernel kernel{};
-};
-template <class Module, class Kernel, class... Args>
-kernel_cache& kernel_cache_of() {
-    static kernel_cache cache;
-    return cache;
-}
-
 /// Of a persistent grid. All without those that work at once are the reserve: see reserve.cuh.
 struct worker_block_counts {
     unsigned at_once;
@@ -62,9 +32,10 @@ class grid_launcher {
 public:
     /// For the current device. Puts into the options what was not given, or cannot be.
     explicit grid_launcher(queue_options& options) {
-        check(cudaGetDevice(&device_number_), "finding the current device for the queue engine");
+        int device = 0;
+        check(cudaGetDevice(&device), "finding the current device for the queue engine");
         cudaDeviceProp properties{};
-        check(cudaGetDeviceProperties(&properties, device_number_), "asking for the device's properties");
+        check(cudaGetDeviceProperties(&properties, device), "asking for the device's properties");
         device_ = properties.name;
         multiprocessors_ = static_cast<unsigned>(properties.multiProcessorCount);
         shared_bytes_of_multiprocessor_ = properties.sharedMemPerMultiprocessor;
@@ -96,38 +67,37 @@ public:
     }  ///< of a worker block
 
     /// The widest worker block that this persistent grid was compiled for.
-    unsigned most_worker_threads(launch_cache& cache, const void* grid) const {
-        const std::lock_guard<std::mutex> guard(cache.mutex);
-        if (cache.most_threads == 0) {
+    unsigned most_worker_threads(const void* grid) {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        unsigned& most = grids_[grid].most_threads;
+        if (most == 0) {
             const relaxed_capture allowed;
-            cudaFuncAttributes attributes{};
-            check(cudaFuncGetAttributes(&attributes, grid), "asking how wide a worker block can be");
-            cache.most_threads = static_cast<unsigned>(attributes.maxThreadsPerBlock);
+            most = static_cast<unsigned>(attributes_of(grid).maxThreadsPerBlock);
         }
-        if (options_->block_threads > cache.most_threads) {
+        if (options_->block_threads > most) {
             throw std::invalid_argument("dynpar: queue_options::block_threads is " +
                                         std::to_string(options_->block_threads) +
                                         ", and this kernel was compiled for worker blocks of at most " +
-                                        std::to_string(cache.most_threads) + " threads: see DYNPAR_QUEUE_MOST_THREADS");
+                                        std::to_string(most) + " threads: see DYNPAR_QUEUE_MOST_THREADS");
         }
-        return cache.most_threads;
+        return most;
     }
 
-    /// What is in that variable of the device. Waits for no run.
-    first_kernel find(kernel_cache& cache, const first_kernel& variable) const {
-        const std::lock_guard<std::mutex> guard(cache.mutex);
-        if (cache.device != device_number_) {
-            constexpr const char* doing = "asking where a kernel is on the device";
-            const relaxed_capture allowed;
-            void* there = nullptr;
-            check(cudaGetSymbolAddress(&there, static_cast<const void*>(&variable)), doing);
-            const owned_stream beside = make_side_stream();
-            check(cudaMemcpyAsync(&cache.kernel, there, sizeof(cache.kernel), cudaMemcpyDeviceToHost, beside.get()),
-                  doing);
-            check(cudaStreamSynchronize(beside.get()), doing);
-            cache.device = device_number_;
+    /// Where a kernel is on the device: what `ask(place, stream)` has copied, or has a grid write, to pinned memory.
+    /// It waits for no run. `kernel` is an address that is the kernel's alone.
+    template <class Ask>
+    first_kernel find(const void* kernel, const Ask& ask) {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        if (const auto known = kernels_.find(kernel); known != kernels_.end()) return known->second;
+        constexpr const char* doing = "asking where a kernel is on the device";
+        const relaxed_capture allowed;
+        if (beside_.get() == nullptr) {
+            beside_ = make_side_stream();
+            answer_ = allocate_pinned(sizeof(first_kernel), doing);
         }
-        return cache.kernel;
+        check(ask(static_cast<first_kernel*>(answer_.get()), beside_.get()), doing);
+        check(cudaStreamSynchronize(beside_.get()), doing);
+        return kernels_.emplace(kernel, *static_cast<const first_kernel*>(answer_.get())).first->second;
     }
 
     /// Whether the host may launch a grid of that shape.
@@ -149,45 +119,16 @@ public:
     }
 
     /// `wants_reserve`: whether there may be one.
-    worker_block_counts worker_blocks(launch_cache& cache, const void* grid, unsigned threads, unsigned bytes,
-                                      bool wants_reserve) const {
-        const std::lock_guard<std::mutex> guard(cache.mutex);
-        const relaxed_capture allowed;
-        if (cache.threads != threads || cache.bytes != bytes || cache.device != device_number_) {
-            if (cache.device != device_number_) cache.most_bytes = 0;
-            if (bytes > std::max(48u * 1024, cache.most_bytes)) {
-                check(cudaFuncSetAttribute(grid, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-                      "asking for the worker blocks' shared memory (queue_options::shared_bytes)");
-                cache.most_bytes = bytes;
-            }
-            int blocks = 0;
-            check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, grid, static_cast<int>(threads), bytes),
-                  "asking how many worker blocks fit");
-            if (blocks < 1) {
-                throw cuda_error(
-                    cudaErrorLaunchOutOfResources,
-                    "a worker block of " + std::to_string(threads) + " threads and " + std::to_string(bytes) +
-                        " bytes of shared memory does not fit; lower queue_options::block_threads or shared_bytes",
-                    DYNPAR_HERE);
-            }
-            cache.threads = threads;
-            cache.bytes = bytes;
-            cache.device = device_number_;
-            cache.blocks = static_cast<unsigned>(blocks) * multiprocessors_;
-            cache.on_each = 0;
-        }
-        const worker_block_counts wanted = counts(cache.blocks, threads, wants_reserve);
+    worker_block_counts worker_blocks(const void* grid, unsigned threads, unsigned bytes, bool wants_reserve) {
+        const std::lock_guard<std::mutex> guard(mutex_);
+        const worker_block_counts wanted = counts(blocks_that_fit(grid, threads, bytes), threads, wants_reserve);
         const unsigned on_each = (wanted.all + multiprocessors_ - 1) / multiprocessors_;
-        if (cache.on_each != on_each) {
-            // What worker blocks do not need of the shared memory is first-level cache, and the scheduler lives in
-            // that. A hint: who is not given it is only slower.
-            const std::size_t all = shared_bytes_of_multiprocessor_;
-            const std::size_t percent =
-                std::min<std::size_t>((on_each * (bytes + shared_bytes_reserved_) * 100 + all - 1) / all, 100);
-            check(cudaFuncSetAttribute(grid, cudaFuncAttributePreferredSharedMemoryCarveout, static_cast<int>(percent)),
-                  "asking for a large first-level cache");
-            cache.on_each = on_each;
-        }
+        // What worker blocks do not need of the shared memory is first-level cache, and the scheduler lives in that. A
+        // hint: who is not given it is only slower.
+        const std::size_t all = shared_bytes_of_multiprocessor_;
+        const std::size_t percent =
+            std::min<std::size_t>((on_each * (bytes + shared_bytes_reserved_) * 100 + all - 1) / all, 100);
+        ask_for_shared_memory(grid, static_cast<int>(percent));
         return wanted;
     }
 
@@ -209,6 +150,57 @@ public:
     }
 
 private:
+    /// What is known of a persistent grid.
+    struct known_grid {
+        struct fit {
+            unsigned threads, bytes, blocks;
+        };
+        unsigned most_threads = 0;  // of a worker block; 0: not asked yet
+        std::vector<fit> fits;      // worker blocks, on the device
+        int percent = -1;  // of a multiprocessor's shared memory that was asked for last; -1: CUDA's own choice
+    };
+
+    static cudaFuncAttributes attributes_of(const void* grid) {
+        cudaFuncAttributes attributes{};
+        check(cudaFuncGetAttributes(&attributes, grid), "asking for the persistent grid's attributes");
+        return attributes;
+    }
+    void ask_for_shared_memory(const void* grid, int percent) {
+        known_grid& known = grids_[grid];
+        if (known.percent == percent) return;
+        check(cudaFuncSetAttribute(grid, cudaFuncAttributePreferredSharedMemoryCarveout, percent),
+              "asking for a large first-level cache");
+        known.percent = percent;
+    }
+    /// Lets worker blocks have so much. Never less than before: another engine may be about to launch with as much.
+    static void allow_shared_memory(const void* grid, unsigned bytes) {
+        static std::mutex attributes;
+        const std::lock_guard<std::mutex> guard(attributes);
+        const int wanted = static_cast<int>(bytes);
+        if (wanted <= std::max(48 * 1024, attributes_of(grid).maxDynamicSharedSizeBytes)) return;
+        check(cudaFuncSetAttribute(grid, cudaFuncAttributeMaxDynamicSharedMemorySize, wanted),
+              "asking for the worker blocks' shared memory (queue_options::shared_bytes)");
+    }
+    unsigned blocks_that_fit(const void* grid, unsigned threads, unsigned bytes) {
+        for (const known_grid::fit& fit : grids_[grid].fits)
+            if (fit.threads == threads && fit.bytes == bytes) return fit.blocks;
+        const relaxed_capture allowed;
+        allow_shared_memory(grid, bytes);
+        ask_for_shared_memory(grid, -1);  // or CUDA counts what fits into what other worker blocks have asked for
+        int blocks = 0;
+        check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, grid, static_cast<int>(threads), bytes),
+              "asking how many worker blocks fit");
+        if (blocks < 1) {
+            throw cuda_error(
+                cudaErrorLaunchOutOfResources,
+                "a worker block of " + std::to_string(threads) + " threads and " + std::to_string(bytes) +
+                    " bytes of shared memory does not fit; lower queue_options::block_threads or shared_bytes",
+                DYNPAR_HERE);
+        }
+        grids_[grid].fits.push_back({threads, bytes, static_cast<unsigned>(blocks) * multiprocessors_});
+        return grids_[grid].fits.back().blocks;
+    }
+
     /// With a reserve, if nothing is said of worker blocks, each multiprocessor has one, and there is room for another.
     worker_block_counts counts(unsigned that_fit, unsigned threads, bool wants_reserve) const {
         const unsigned at_once = wanted_blocks(that_fit, threads);
@@ -227,11 +219,15 @@ private:
 
     const queue_options* options_ = nullptr;  // the engine's
     std::string device_;
-    int device_number_ = 0;
     unsigned multiprocessors_ = 0;
     std::size_t shared_bytes_of_multiprocessor_ = 0;
     std::size_t shared_bytes_reserved_ = 0;  // by CUDA, of each block
     unsigned most_warps_ = 0;
+    std::mutex mutex_;  // of what follows: several threads may enqueue
+    std::unordered_map<const void*, known_grid> grids_;
+    std::unordered_map<const void*, first_kernel> kernels_;
+    owned_stream beside_;  // null until the first question
+    pinned_memory answer_;
 };
 
 }  // namespace queue

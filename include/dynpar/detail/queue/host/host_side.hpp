@@ -86,6 +86,7 @@ public:
     const queue_options& options() const { return options_; }
     const std::string& device() const { return launcher_.device(); }
     const std::vector<limit_result>& limit_results() const { return limits_.results(); }
+    grid_launcher& launcher() { return launcher_; }
     const grid_launcher& launcher() const { return launcher_; }
     bool is_traced() const { return memory_.trace() != nullptr; }
     bool shows_progress() const { return progress_.get() != nullptr; }

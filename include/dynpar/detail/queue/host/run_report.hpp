@@ -4,9 +4,11 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../../../report.hpp"
 #include "../../failure_table.cuh"
@@ -88,17 +90,20 @@ public:
         std::string message = "dynpar: a kernel broke in the run of " + first.kernel + " " + to_string(first.shape) +
                               " on engine queue: " + cudaGetErrorName(code) + " (" +
                               std::to_string(static_cast<int>(code)) + "): " + cudaGetErrorString(code);
-        unsigned begun = 0;
-        while (begun < run_result::most_begun && done.begun[begun] != 0) ++begun;
-        if (begun == 0) {
+        std::vector<std::string> begun;  // but for the run's own kernel, which begins first
+        for (unsigned i = 0; i < run_result::most_begun && done.begun[i] != 0; ++i) {
+            const begun_kernel& kernel = done.kernels[done.begun[i] >> 16];
+            const unsigned depth = done.begun[i] >> 1 & 63;
+            const std::string name(kernel.name, kernel.name_length);
+            if (depth != 0 || name != first.kernel.substr(0, trace_name::capacity))
+                begun.push_back(name + " at depth " + std::to_string(depth));
+        }
+        if (begun.empty()) {
             message += first.shape.threads.count() > 1 ? "; no other kernel of several threads a block had begun"
                                                        : "; no kernel of several threads a block had begun";
         }
-        for (unsigned i = 0; i < std::min(begun, 3u); ++i) {  // the last to appear are the first to suspect
-            const unsigned which = done.begun[begun - 1 - i];
-            const begun_kernel& kernel = done.kernels[which >> 16];
-            message += (i == 0 ? "; last to begin for the first time: " : ", before it ") +
-                       std::string(kernel.name, kernel.name_length) + " at depth " + std::to_string(which >> 1 & 63);
+        for (std::size_t i = 0; i < std::min<std::size_t>(begun.size(), 3); ++i) {  // the first to suspect
+            message += (i == 0 ? "; last to begin for the first time: " : ", before it ") + begun[begun.size() - 1 - i];
         }
         if (const char* what_to_do = advice(code); *what_to_do != '\0') message += std::string("; ") + what_to_do;
         throw kernel_fault(message, static_cast<int>(code));

@@ -307,8 +307,10 @@ template <unsigned Bytes>
 struct alignas(16) payload_room {
     unsigned char bytes[Bytes];
 };
-/// The room for a payload of so many bytes.
-constexpr unsigned payload_room_for(unsigned bytes) { return bytes <= 256 ? 256 : (bytes + 1023) / 1024 * 1024; }
+/// The room for a payload of so many bytes: if there are many, no more than it needs, since parameters are bounded.
+constexpr unsigned payload_room_for(unsigned bytes) {
+    return bytes <= 256 ? 256 : bytes <= 1024 ? 1024 : (bytes + 15) / 16 * 16;
+}
 template <class Kernel, class... Args>
 using first_payload = payload_room<payload_room_for(payload_bytes<Kernel, Args...>)>;
 
