@@ -57,6 +57,9 @@ public:
             options.moldable_threads == 0 ? warp_size : std::min(options.moldable_threads, least_threads());
         // A device with two worker blocks of 1024 threads has as many warps as one with many small ones.
         most_warps_ = multiprocessors_ * static_cast<unsigned>(properties.maxThreadsPerMultiProcessor) / warp_size;
+        // Now: later it could wait for other runs.
+        beside_ = make_side_stream();
+        answer_ = allocate_pinned(sizeof(first_kernel), "allocating host memory for the queue engine");
     }
 
     const std::string& device() const { return device_; }
@@ -91,10 +94,6 @@ public:
         if (const auto known = kernels_.find(kernel); known != kernels_.end()) return known->second;
         constexpr const char* doing = "asking where a kernel is on the device";
         const relaxed_capture allowed;
-        if (beside_.get() == nullptr) {
-            beside_ = make_side_stream();
-            answer_ = allocate_pinned(sizeof(first_kernel), doing);
-        }
         check(ask(static_cast<first_kernel*>(answer_.get()), beside_.get()), doing);
         check(cudaStreamSynchronize(beside_.get()), doing);
         return kernels_.emplace(kernel, *static_cast<const first_kernel*>(answer_.get())).first->second;
@@ -226,7 +225,7 @@ private:
     std::mutex mutex_;  // of what follows: several threads may enqueue
     std::unordered_map<const void*, known_grid> grids_;
     std::unordered_map<const void*, first_kernel> kernels_;
-    owned_stream beside_;  // null until the first question
+    owned_stream beside_;  // for questions
     pinned_memory answer_;
 };
 
