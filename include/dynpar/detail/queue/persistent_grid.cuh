@@ -8,6 +8,7 @@
 #include "observe/begun_kernels.cuh"
 #include "engine_lock.cuh"
 #include "first_grid.cuh"
+#include "first_kernel.cuh"
 #include "observe/trace.cuh"
 #include "worker.cuh"
 
@@ -295,13 +296,6 @@ __device__ __noinline__ inline void end_worker_block() {
 #define DYNPAR_QUEUE_MOST_THREADS 1024
 #endif
 #endif
-
-namespace {
-/// A type of this translation unit alone. Device code that is not relocatable knows no function of another module; so
-/// each translation unit has a persistent grid of its own, in the same module as every kernel that can come to run in
-/// it. One for all of its kernels: ptxas compiles the scheduler again with each.
-struct this_module;
-}  // namespace
 
 /// A run.
 template <class Module, unsigned PayloadRoom>

@@ -167,6 +167,7 @@ private:
     void ask_for_shared_memory(const void* grid, int percent) {
         known_grid& known = grids_[grid];
         if (known.percent == percent) return;
+        const relaxed_capture allowed;
         check(cudaFuncSetAttribute(grid, cudaFuncAttributePreferredSharedMemoryCarveout, percent),
               "asking for a large first-level cache");
         known.percent = percent;
