@@ -28,8 +28,8 @@
 //
 // | shape                                 | payload     | route                    | where it stays                  |
 // | ------------------------------------- | ----------- | ------------------------ | ------------------------------- |
-// | 1 block of 2^n threads, at most 32    | <= 16 bytes | continue_in_node         | in the node, if it is the first |
-// | the same, if others know the node     | <= 16 bytes | continue_general         | in the node, if it is the first |
+// | 1 block of 2^n threads                | <= 16 bytes | continue_in_node         | in the node, if it is the first |
+// | the same, of a small grid             | <= 16 bytes | continue_general         | in the node, if it is the first |
 // | one-dimensional, by an untraced owner | <= 32 bytes | continue_with_descriptor | the node's list                 |
 // | anything else                         | any         | continue_general         | the node's list                 |
 //
@@ -209,18 +209,13 @@ public:
         const bool bad = bad_pointer(args...);
         inline_continuation inlined{};
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
-            if (is_single_thread(s)) {
-                const lane_task task = make_lane_task<Kernel, Args...>(payload);
-                inlined = {task.entry, 0, task.arguments};
-            } else if (is_single_warp(s, most_threads<Kernel>())) {
-                const unsigned threads = s.moldable ? min(s.threads.x, engine().moldable_threads) : s.threads.x;
-                if ((threads & (threads - 1)) == 0) {
-                    inlined.entry = reinterpret_cast<lane_entry>(&entry_points<Kernel, Args...>::wide);
-                    inlined.threads_log2 = static_cast<unsigned>(__popc(threads - 1));
-                    memcpy(&inlined.arguments, &payload, payload_bytes<Kernel, Args...>);
-                }
+            if (const unsigned threads = threads_in_node(s, most_threads<Kernel>()); threads != 0) {
+                inlined.entry = threads == 1 ? &entry_points<Kernel, Args...>::lane
+                                             : reinterpret_cast<lane_entry>(&entry_points<Kernel, Args...>::wide);
+                inlined.threads_log2 = static_cast<unsigned>(__popc(threads - 1));
+                memcpy(&inlined.arguments, &payload, payload_bytes<Kernel, Args...>);
+                if (!bad && derived().continue_in_node(inlined)) return status::success;
             }
-            if (inlined.entry != nullptr && !bad && derived().continue_in_node(inlined)) return status::success;
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
             const bool is_untraced_owner = (info_ & (info::owner | info::traced)) == info::owner;
@@ -455,6 +450,9 @@ protected:
                                                                  std::uint32_t task_info) {
         const arena_index place = take_cached_piece();
         if (place == 0) return false;
+        // What the block adds now must not run before this one.
+        const bool on_team = (task_info & info::width_mask) == info::on_block;
+        fetch_or_relaxed(on_team ? this_team().own_counts : this_warp().own_counts, counted::continues);
         const width_choice choice = choose_width(threads, moldable, engine().moldable_threads);
         put_one_dimensional_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, node,
                                                   task_info & info::depth_mask);
@@ -470,7 +468,7 @@ protected:
         launch_request request =
             make_request<Kernel, Args...>(payload, operation::then, block.depth(), block.info_, block.descriptor_, bad);
         const arena_index node = block.grid_of_its_own();
-        block.close_inline_continuation();
+        if (!block.claim_room_in_node()) inlined.entry = nullptr;
         const status result = continue_with(request, s, node, inlined, block.continuation_lock());
         return {block, result};
     }
@@ -488,11 +486,6 @@ protected:
         return report_failure(what, why, kernel_, depth(), s);
     }
     __device__ bool is_owner() const { return (info_ & info::owner) != 0; }
-    /// Whether a continuation must take the general route: others know the node, or the trace must know the
-    /// continuation.
-    __device__ bool needs_general_continuation() const {
-        return (info_ & (info::owner | info::traced)) != 0 || is_of_small_grid();
-    }
 #endif
 
     /// Never called: the queue engine has no host side, but nvcc needs a body that names the kernel.

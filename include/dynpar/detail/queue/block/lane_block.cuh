@@ -38,7 +38,6 @@ public:
         const arena_index target = (launched_ & block_outcome::late) != 0 ? own_ : 0;
         if (launched != 0) count_children(own_, static_cast<int>(launched));
         launched_ = block_outcome::accounted;
-        fresh_ = false;
         if (!wait_for_children(own_, depth(), grid_, target)) return status::launch_failed;
         launched_ = 0;  // the node counts the block alone, as when it was made, and nobody else knows it
         return status::success;
@@ -81,13 +80,13 @@ public:
     struct launches_type {
         arena_index own;
         std::uint32_t launched;
-        bool fresh;
+        bool continued;
     };
-    DYNPAR_FUNCTION launches_type launches() const { return {own_, launched_, fresh_}; }
+    DYNPAR_FUNCTION launches_type launches() const { return {own_, launched_, continued_}; }
     DYNPAR_FUNCTION void set_launches(const launches_type& after) {
         own_ = after.own;
         launched_ = after.launched;
-        fresh_ = after.fresh;
+        continued_ = after.continued;
     }
 
 private:
@@ -106,7 +105,6 @@ private:
         if (own_ == 0) {
             own_ = is_of_small_grid() ? make_node_in_small_grid(grid_, descriptor_, depth() | flags)
                                       : make_node(grid_, depth() | flags);
-            fresh_ = !is_owner() && !is_of_small_grid();
             if (own_ != 0 && (launched_ & block_outcome::count_mask) != 0) launched_ |= block_outcome::late;
         }
         return own_;
@@ -180,15 +178,23 @@ private:
         count_children(own_, 1);
         return own_;
     }
-    /// A continuation into a node that no other thread has seen and that has none: two stores.
+    /// The first continuation of a grid of one block, into its node: two stores, since no other thread adds any, and
+    /// others that know the node read there of continuations when it is complete.
     __device__ bool continue_in_node(const inline_continuation& inlined) {
-        if (needs_general_continuation() || ensure_own() == 0 || !fresh_) return false;
-        fresh_ = false;
-        put_continuation(at<grid_node>(own_), inlined);
+        if ((info_ & (info::one_of_several | info::traced)) != 0 || is_of_small_grid() || continued_) return false;
+        const arena_index node = is_owner() ? grid_ : ensure_own();
+        if (node == 0) return false;
+        continued_ = true;
+        put_continuation(at<grid_node>(node), inlined);
         return true;
     }
-    /// What follows a continuation that is in the node's list has to go to the list too.
-    __device__ void close_inline_continuation() { fresh_ = false; }
+    /// Whether the next continuation may still be the node's first; what follows it goes to the list. Of a small grid
+    /// the node itself says so.
+    __device__ bool claim_room_in_node() {
+        const bool is_free = !continued_ || is_of_small_grid();
+        continued_ = true;
+        return is_free;
+    }
     __device__ unsigned& lock_of_block() const { return this_warp().lock; }
     __device__ void* take_scratch(unsigned long long bytes) {
         if (own_ == 0 && !is_owner() && !is_of_small_grid() && bytes <= sizeof(grid_node::scratch)) {
@@ -201,7 +207,7 @@ private:
 
     arena_index own_ = 0;
     std::uint32_t launched_ = 0;  // and the flags of block_outcome
-    bool fresh_ = false;          // own_ has no continuation yet, and no other thread knows it
+    bool continued_ = false;      // the block has asked for a continuation of its grid
     unsigned shared_used_ = 0;
     unsigned char* shared_memory_ = nullptr;
 };

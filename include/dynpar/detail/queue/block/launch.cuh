@@ -65,6 +65,15 @@ __device__ inline bool is_single_block(const shape& s, unsigned most_threads) {
     return s.threads.x > warp_size || (s.shared_bytes != 0 && s.threads.x > 1);
 }
 
+/// Of a continuation for which a node has room, if its arguments fit: its threads. 0 if a node has no room for it.
+__device__ inline unsigned threads_in_node(const shape& s, unsigned most_threads) {
+    if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return 0;
+    if (s.shared_bytes != 0 || s.threads.x > most_threads) return 0;
+    const unsigned threads = s.moldable ? min(s.threads.x, engine().moldable_threads) : s.threads.x;
+    const bool is_power_of_two = threads != 0 && (threads & (threads - 1)) == 0;
+    return is_power_of_two && threads <= engine().block_threads ? threads : 0;
+}
+
 /// Whether blocks and threads are one-dimensional, and as many as possible at most.
 __device__ inline bool is_one_dimensional(const shape& s, unsigned most_threads) {
     if (s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1 ||

@@ -1,7 +1,7 @@
 // Queue engine: the block of several threads, which a kernel gets on a warp or on a team.
 //
-// The threads of the block share its state: own, own_counts and refused_shared, in warp_state (with own_continued)
-// for a block on a warp and in team_state for one on a team; frame.cuh and run_team.cuh save and restore them.
+// The threads of the block share its state: own, own_counts and refused_shared, in warp_state for a block on a warp and
+// in team_state for one on a team; frame.cuh and run_team.cuh save and restore them.
 // Each thread owns its copy of the object, with its count of children.
 #pragma once
 
@@ -113,6 +113,7 @@ private:
     __device__ unsigned shared_used() const { return min(size_.shared_bytes(), shared_calls_ % refused_call * 16); }
     __device__ bool is_on_warp() const { return (info_ & info::width_mask) == info::on_warp; }
     __device__ arena_index& own() const { return is_on_warp() ? this_warp().own : this_team().own; }
+    __device__ unsigned& own_counts() const { return is_on_warp() ? this_warp().own_counts : this_team().own_counts; }
     /// The grid node that children count on. If the block is the only one of a grid with a node, that node will do,
     /// unless a wait() has made another.
     __device__ arena_index ensure_own() const {
@@ -221,24 +222,23 @@ private:
     __device__ arena_index counting_node() {
         const arena_index mine = ensure_own();
         if (mine == 0) return 0;
-        fetch_or_relaxed(is_on_warp() ? this_warp().own_counts : this_team().own_counts,
-                         counted::block_and_visible_children);
+        fetch_or_relaxed(own_counts(), counted::block_and_visible_children);
         count_children(mine, 1);
         return mine;
     }
-    /// A continuation into a node that only this block knows, for the first of the block's threads that asks.
+    /// A continuation of a grid of one block into its node, for the first of the block's threads that asks: no thread
+    /// of another block adds any. Whether other threads know the node does not matter: they read there of continuations
+    /// when it is complete.
     __device__ bool continue_in_node(const inline_continuation& inlined) {
-        if (needs_general_continuation() || !is_on_warp() || ensure_own() == 0) return false;
-        bool is_first = false;
-        with_block_lock(this_warp().lock, [&] {
-            is_first = this_warp().own_continued == 0;
-            this_warp().own_continued = 1;
-            if (is_first) put_continuation(at<grid_node>(load_relaxed(own())), inlined);
-        });
-        return is_first;
+        if ((info_ & (info::one_of_several | info::traced)) != 0) return false;
+        const arena_index node = grid_of_its_own();
+        if (node == 0 || !claim_room_in_node()) return false;
+        put_continuation(at<grid_node>(node), inlined);
+        return true;
     }
-    __device__ void close_inline_continuation() const {
-        if (is_on_warp()) with_block_lock(this_warp().lock, [] { this_warp().own_continued = 1; });
+    /// Whether no thread of the block has asked for a continuation before.
+    __device__ bool claim_room_in_node() const {
+        return (fetch_or_relaxed(own_counts(), counted::continues) & counted::continues) == 0;
     }
     __device__ unsigned& lock_of_block() const { return is_on_warp() ? this_warp().lock : this_block().gang.lock; }
     __device__ void* take_scratch(unsigned long long bytes) {

@@ -85,7 +85,7 @@ template <bool Nested>
 struct block_frame {
     deque_bases bases;
     arena_index own;
-    unsigned own_counts, own_continued, refused_shared;
+    unsigned own_counts, refused_shared;
     unsigned char* shared_memory;
     std::uint32_t word;  // of the task that runs below
     unsigned long long begun_at;
@@ -97,7 +97,6 @@ struct block_frame {
             bases = deque_bases::now();
             own = warp.own;
             own_counts = warp.own_counts;
-            own_continued = warp.own_continued;
             refused_shared = warp.refused_shared;
             shared_memory = warp.shared_memory;
             if (lane_rank() < task_words) word = word_of(warp.current, lane_rank());
@@ -108,7 +107,6 @@ struct block_frame {
             deque_bases::begin();
             warp.own = 0;
             warp.own_counts = counted::nothing;
-            warp.own_continued = 0;
             warp.refused_shared = 0;
         }
         __syncwarp();
@@ -123,7 +121,6 @@ struct block_frame {
                 warp.begun_at = begun_at;
                 warp.own = own;
                 warp.own_counts = own_counts;
-                warp.own_continued = own_continued;
                 warp.refused_shared = refused_shared;
                 warp.shared_memory = shared_memory;
             }

@@ -396,9 +396,7 @@ __device__ __noinline__ inline void settle_any_block(team_state& team, std::uint
         add_to_team_batch(team, task.grid, static_cast<int>(team.launched) - 1);
     } else {
         if (team.batch > 0) flush_team_batch(team);
-        const count_change mine =
-            settle_wide(task.grid, task.info, team.own, team.own_counts, static_cast<int>(team.launched));
-        if (mine.grid != 0) add_to_counter_as_wide(mine.grid, mine.change);
+        settle_wide(task.grid, task.info, team.own, team.own_counts, static_cast<int>(team.launched));
     }
     team.keeps = 0;
 }

@@ -134,8 +134,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
         if (lane_rank() == 0) {
             // This comes first: no block of a complete grid may be out.
             if (of_chunk) return_to_chunk(false);
-            const count_change mine = settle_wide(grid, task.info, own, counts, sum);
-            if (mine.grid != 0) add_to_counter_as_wide(mine.grid, mine.change);
+            settle_wide(grid, task.info, own, counts, sum);
         }
         __syncwarp();
     }
@@ -298,13 +297,14 @@ __device__ __noinline__ inline void hand_over_block_tasks(std::uint32_t availabl
 }
 
 inline namespace hot {
-/// The wide task at the owner end, or as many blocks of it as a warp runs at a time; if that makes a grid continue,
-/// also some of what comes next. Not inlined: rounds of lane tasks would have to do without the registers that it
-/// takes.
+/// The wide task at the owner end, or as many blocks of it as a warp runs at a time; if that leaves one block and
+/// nothing else, such as what a grid continues with, also that, and some of what comes next. There is nothing to give
+/// to others then. Not inlined: rounds of lane tasks would have to do without the registers that it takes.
 template <bool Nested>
 __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
+    const unsigned begun_at = cycles_now();
     for (unsigned in_a_row = 1;; ++in_a_row) {
         wide_task& newest = slot<wide_task>(warp.wide_owner_end - 1);
         std::uint32_t word = 0;
@@ -325,10 +325,13 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
         __syncwarp();
         if (!Nested && first + 1 != last && may_share()) share_newest_task(0);
         run_on_warp<Nested>(word, first);
-        if (Nested || !has_no_tasks()) return;
-        flush_if_nothing_is_left();
+        if (Nested) return;
+        if (has_no_tasks()) flush_if_nothing_is_left();
         available_tasks = warp.wide_owner_end - warp.wide_steal_end;
-        if (available_tasks == 0 || in_a_row == tuning::wide_tasks_in_a_row) return;
+        const bool returns = first + 1 != last || available_tasks != 1 || !has_no_tasks_but_wide_ones() ||
+                             in_a_row == tuning::wide_tasks_in_a_row ||
+                             cycles_now() - begun_at > tuning::serve_after_cycles;
+        if (__any_sync(all_lanes, returns)) return;
     }
 }
 }  // namespace hot

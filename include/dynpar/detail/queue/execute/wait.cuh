@@ -128,7 +128,8 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
     fence();
     __syncwarp();
     if (lane_rank() == 0) {
-        warp.own_counts = counted::has_waited | counted::block_and_visible_children;
+        warp.own_counts =
+            (warp.own_counts & counted::continues) | counted::has_waited | counted::block_and_visible_children;
         if (sum != 0) count_children(own, sum);
     }
     __syncwarp();
@@ -142,7 +143,7 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
             count_at_stop(&stopped_workers::waits);
         } else {
             DYNPAR_QUEUE_INVARIANT(children_are_complete(own) && warp.own == own);
-            warp.own_counts = counted::has_waited;  // nobody else knows the node now, as when it was made
+            warp.own_counts &= ~counted::block_and_visible_children;  // nobody else knows the node now
         }
     }
     fence();
@@ -215,7 +216,8 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
     sync_team();
     unsigned others_arrived = 0;
     if (is_first) {
-        team.own_counts = counted::has_waited | counted::block_and_visible_children;
+        team.own_counts =
+            (team.own_counts & counted::continues) | counted::has_waited | counted::block_and_visible_children;
         if (team.launched != 0) count_children(own, static_cast<int>(team.launched));
         team.launched = 0;
         if (team.batch != 0) flush_team_batch(team);
@@ -264,7 +266,7 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
             count_at_stop(&stopped_workers::waits);
         } else {
             DYNPAR_QUEUE_INVARIANT(children_are_complete(own) && team.own == own);
-            team.own_counts = counted::has_waited;  // as on a warp; before any thread goes on, and launches
+            team.own_counts &= ~counted::block_and_visible_children;  // before any thread goes on, and launches
         }
     }
     fence();

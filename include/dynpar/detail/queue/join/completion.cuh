@@ -219,13 +219,21 @@ __device__ __noinline__ inline arena_index settle_alone(arena_index grid, std::u
     return mine.target;
 }
 
-/// What the return of a block on a warp or a worker block changes; by one thread.
-__device__ inline count_change settle_wide(arena_index grid, std::uint32_t task_info, arena_index own, unsigned counts,
-                                           int launched) {
-    return settle_lane(
-        grid, task_info,
-        block_outcome{own, static_cast<unsigned>(launched) |
-                               ((counts & counted::block_and_visible_children) != 0 ? block_outcome::accounted : 0u)});
+/// The return of a block on a warp or a team, by one thread.
+__device__ inline void settle_wide(arena_index grid, std::uint32_t task_info, arena_index own, unsigned counts,
+                                   int launched) {
+    if (own == 0 && is_sole_owner(task_info)) own = grid;
+    if (own == 0) {
+        if (launched != 1) add_to_counter_as_wide(grid, launched - 1);
+    } else if ((counts & counted::block_and_visible_children) != 0) {
+        add_to_counter_as_wide(own, launched - 1);
+    } else if (launched != 0) {  // no other warp knows the node before its children run, so no atomic
+        DYNPAR_QUEUE_INVARIANT(load_relaxed(counter_of(own)) == 1);
+        store_relaxed(counter_of(own), launched);
+    } else {
+        DYNPAR_QUEUE_INVARIANT(load_relaxed(counter_of(own)) == 1);  // the block alone
+        continue_as_wide(own);
+    }
 }
 
 }  // namespace queue

@@ -155,8 +155,7 @@ __device__ __noinline__ inline void* scratch_of(arena_index node, unsigned long 
     return allocate_scratch(node, bytes);
 }
 
-/// A continuation that a node has room for: one block of one thread or of a power of two up to a warp, and few
-/// arguments.
+/// A continuation that a node has room for: one block of one thread or of a power of two, and few arguments.
 struct inline_continuation {
     lane_entry entry;  // null: a node has no room for it
     std::uint32_t threads_log2;
@@ -200,7 +199,11 @@ struct node_view {
     arena_index added;
 
     __device__ bool has_list() const { return (continuations | added) != 0; }
-    __device__ bool continues_on_warp() const { return (depth_and_flags & grid_node::threads_mask) != 0; }
+    /// Of the inline continuation.
+    __device__ unsigned threads() const {
+        return 1u << ((depth_and_flags & grid_node::threads_mask) >> grid_node::threads_shift);
+    }
+    __device__ bool continues_on_lane() const { return (depth_and_flags & grid_node::threads_mask) == 0; }
 };
 /// Reads a node as another multiprocessor may have left it, all at once: loads that wait for each other cost more than
 /// anything else here.
@@ -213,7 +216,7 @@ __device__ inline node_view load_node(arena_index grid) {
 }
 __device__ inline uint4 arguments_of(arena_index grid) { return load_fresh(at<uint4>(grid) + 1); }
 
-/// A node's inline continuation as a task: here of one thread, below of several, which fit a warp.
+/// A node's inline continuation as a task: here of one thread, below of several.
 __device__ inline lane_task inline_lane_task(arena_index grid, const node_view& view, uint4 arguments) {
     lane_task task;
     task.entry = view.entry;
@@ -222,12 +225,13 @@ __device__ inline lane_task inline_lane_task(arena_index grid, const node_view& 
     memcpy(&task.arguments, &arguments, sizeof(arguments));
     return task;
 }
-__device__ inline wide_task inline_warp_task(arena_index grid, const node_view& view, uint4 arguments) {
+__device__ inline wide_task inline_wide_task(arena_index grid, const node_view& view, uint4 arguments) {
     wide_task task{};
     task.entry = reinterpret_cast<wide_entry>(view.entry);
     task.grid = grid;
-    task.info = (view.depth_and_flags & info::depth_mask) | info::owner | info::on_warp;
-    task.size = block_size(1u << ((view.depth_and_flags & grid_node::threads_mask) >> grid_node::threads_shift));
+    task.info = (view.depth_and_flags & info::depth_mask) | info::owner |
+                (view.threads() <= warp_size ? info::on_warp : info::on_block);
+    task.size = block_size(view.threads());
     task.last = 1;
     memcpy(&task.arguments, &arguments, sizeof(arguments));
     return task;
@@ -248,17 +252,16 @@ inline namespace hot {
 __device__ __noinline__ inline void begin_inline_continuation(arena_index grid, arena_index parent, lane_entry entry,
                                                               std::uint32_t depth_and_flags) {
     const node_view view{parent, entry, depth_and_flags, 0, 0, 0};
-    if (!view.continues_on_warp() && put_ready(grid)) return;
+    if (view.continues_on_lane() && put_ready(grid)) return;
     const uint4 arguments = arguments_of(grid);
     at<uint4>(grid)[0] = make_uint4(1, parent, 0, 0);
     bool pushed = false;
-    if (view.continues_on_warp()) {
-        store_relaxed(at<grid_node>(grid)->depth_and_flags, depth_and_flags & ~grid_node::threads_mask);
-        const wide_task task = inline_warp_task(grid, view, arguments);
-        pushed = push(task) || push_spilled(task);
-    } else {
+    if (view.continues_on_lane()) {
         const lane_task task = inline_lane_task(grid, view, arguments);
         pushed = push(task) || push_spilled(task);
+    } else {
+        store_relaxed(at<grid_node>(grid)->depth_and_flags, depth_and_flags & ~grid_node::threads_mask);
+        pushed = push_here(inline_wide_task(grid, view, arguments));
     }
     if (!pushed) drop_task();
 }
@@ -483,25 +486,30 @@ inline namespace hot {
 __device__ __noinline__ inline bool add_and_note_ready(arena_index grid, int change) {
     if (fetch_add_counter(grid, change) + change != 0) return false;
     const node_view view = load_node(grid);
-    return view.entry == nullptr || view.has_list() || view.continues_on_warp() || !put_ready(grid);
+    return view.entry == nullptr || view.has_list() || !view.continues_on_lane() || !put_ready(grid);
 }
 
-/// Adds to a node's counter, as one lane for a block of several threads; if that becomes zero, the continuation, which
-/// is mostly a warp's, begins or the grid is complete, and so on upwards. Everything is read at once, and there is no
-/// call in the most frequent case.
-__device__ __noinline__ inline void add_to_counter_as_wide(arena_index grid, int change) {
-    if (fetch_add_counter(grid, change) + change != 0) return;
+/// As one lane for a block of several threads: of a node whose counter is or would be zero, the continuation, which is
+/// mostly one of several threads, begins or the grid is complete, and so on upwards. Everything is read at once, and
+/// there is no call in the most frequent case.
+__device__ __noinline__ inline void continue_as_wide(arena_index grid) {
     const node_view view = load_node(grid);
     const uint4 arguments = arguments_of(grid);
-    if (view.entry != nullptr && !view.has_list() && view.continues_on_warp()) {
-        if (wide_task* const place = reserve<wide_task>(); place != nullptr) {
+    if (view.entry != nullptr && !view.has_list() && !view.continues_on_lane()) {
+        wide_task* const place = view.threads() <= warp_size ? reserve<wide_task>() : reserve_kept_block();
+        if (place != nullptr) {
             at<uint4>(grid)[0] = make_uint4(1, view.parent, 0, 0);
             store_relaxed(at<grid_node>(grid)->depth_and_flags, view.depth_and_flags & ~grid_node::threads_mask);
-            copy_task(*place, inline_warp_task(grid, view, arguments));
+            copy_task(*place, inline_wide_task(grid, view, arguments));
             return;
         }
     }
     continue_at_zero(grid, view);
+}
+
+/// Adds to a node's counter, likewise.
+__device__ __noinline__ inline void add_to_counter_as_wide(arena_index grid, int change) {
+    if (fetch_add_counter(grid, change) + change == 0) continue_as_wide(grid);
 }
 }  // namespace hot
 

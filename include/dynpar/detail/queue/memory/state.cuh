@@ -217,7 +217,7 @@ struct traced_children {
     traced_child children[Capacity];
 };
 
-/// What is known of a wide block's own node: flags, which its threads set.
+/// What is known of a wide block's own node, and of its grid's: flags, which its threads set.
 struct counted {
     static constexpr unsigned nothing = 0;  ///< it is new
     /// It counts the block itself, and children that other warps may see.
@@ -225,6 +225,9 @@ struct counted {
     /// The block has waited: what it launched before is complete, and what it launches counts on this node from the
     /// beginning. What lies among that on the deques has come from elsewhere, and may count on the block's grid.
     static constexpr unsigned has_waited = 2;
+    /// Of its grid, one of its threads has asked for a continuation: the first goes into the grid's node, if that has
+    /// room for it, and what follows into the node's list.
+    static constexpr unsigned continues = 4;
 };
 
 /// The state of a warp, in shared memory.
@@ -246,7 +249,6 @@ struct warp_state {
     arena_index awaited;                 // a node that it waits for
     arena_index own;                     // the wide block's own node, once it needs one
     unsigned own_counts;                 // see counted
-    unsigned own_continued;              // it has a continuation
     // Calls of shared() that were refused, by any of its threads: see wide_block::is_first_refused.
     unsigned refused_shared;
     unsigned char* shared_memory;  // of the wide block

@@ -282,10 +282,12 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
 
 /// Whether a warp has no tasks, neither on its deques nor beside them: what has spilled comes back in a step, not while
 /// the warp searches.
-__device__ inline bool has_no_tasks() {
+__device__ inline bool has_no_tasks_but_wide_ones() {
     const warp_state& warp = this_warp();
-    return warp.lane_owner_end == warp.lane_steal_end && warp.wide_owner_end == warp.wide_steal_end &&
-           (warp.spilled_lanes | warp.spilled_wides | warp.ready) == 0;
+    return warp.lane_owner_end == warp.lane_steal_end && (warp.spilled_lanes | warp.spilled_wides | warp.ready) == 0;
+}
+__device__ inline bool has_no_tasks() {
+    return this_warp().wide_owner_end == this_warp().wide_steal_end && has_no_tasks_but_wide_ones();
 }
 
 // ---- Block tasks: too wide for a warp, so all warps of a worker block take them from one deque, under its lock
