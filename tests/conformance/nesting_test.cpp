@@ -235,6 +235,49 @@ TEST_CASE("C3: several continuations of one grid run one after another, in the o
     for (unsigned i = 0; i < 20; ++i) CHECK(order[i + 1] == i);
 }
 
+// Links of every width, each of which continues with the next, and with a number that comes before it or after all that
+// follow it. Now the first thread asks for that, now the last, before it launches or after.
+struct link_of_widths {
+    enum flags : unsigned { number_first = 1, launches_first = 2 };
+    static constexpr unsigned links = 30;
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* list, unsigned link, unsigned how) const {
+        if (block.thread_rank() != (link % 2 == 0 ? 0 : block.num_threads() - 1)) return;
+        list[1 + dynpar::atomic_add(&list[0], 1u)] = link;
+        if ((how & launches_first) != 0) block.launch(append{}, dynpar::shape(1, 1), list, 100 + link);
+        if ((how & number_first) != 0) block.then(append{}, dynpar::shape(1, width_of(link + 3)), list, 1000 + link);
+        if (link + 1 != links) block.then(*this, dynpar::shape(1, width_of(link + 1)), list, link + 1, how);
+        if ((how & number_first) == 0) block.then(append{}, dynpar::shape(1, width_of(link + 5)), list, 1000 + link);
+        if ((how & launches_first) == 0) block.launch(append{}, dynpar::shape(1, 1), list, 100 + link);
+    }
+    DYNPAR_FUNCTION static unsigned width_of(unsigned link) {
+        const unsigned widths[] = {1, 32, 64, 1, 24, 64, 64, 16, 16, 32, 40, 1, 1};
+        return widths[link % 13];
+    }
+};
+
+TEST_CASE("C3: blocks of every width continue with blocks of every width, one after another, in the order given") {
+    constexpr unsigned links = link_of_widths::links;
+    for (unsigned how = 0; how < 4; ++how) {
+        CAPTURE(how);
+        auto engine = make_engine();
+        auto list = filled(engine, 200, 0u);
+        const dynpar::report report = engine.run(link_of_widths{}, dynpar::shape(1, 1), list.data(), 0u, how);
+        std::vector<unsigned> expected;
+        for (unsigned link = 0; link < links; ++link) {
+            expected.push_back(link);
+            expected.push_back(100 + link);
+            if ((how & link_of_widths::number_first) != 0) expected.push_back(1000 + link);
+        }
+        for (unsigned link = links; (how & link_of_widths::number_first) == 0 && link != 0; --link)
+            expected.push_back(1000 + link - 1);
+        CHECK(appended(list) == expected);
+        CHECK(report.grids == 3 * links);
+        CHECK(report.lost_launches == 0);
+    }
+}
+
 // A continuation that launches, and continues itself: a(child) -> then b(child) -> then c; the parent's continuation
 // comes last.
 struct late_step {

@@ -332,7 +332,7 @@ void push_and_pop(std::vector<counter<unsigned>>& popped, counter<unsigned>& fau
     unsigned next = begin;
     while (true) {
         const std::uint32_t on_deque = deque::owner_end() - deque::steal_end();
-        const bool spilled = deque::spilled() != 0;
+        const bool spilled = deque::spilled().head() != 0;
         __syncwarp();
         if (next == end && on_deque == 0 && !spilled) return;
         const bool pushes = next != end && random.below(100) < (begin / 1000 % 2 == 0 ? 55u : 75u);

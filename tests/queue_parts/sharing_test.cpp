@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <thread>
+#include <type_traits>
 
 using namespace queue_parts;
 
@@ -125,6 +126,49 @@ void give_and_take(machine& m, unsigned givers, unsigned of_giver, unsigned bloc
     });
 }
 
+/// One warp launches more than its deque has room for, a lane at a time as kernels do; the others ask for tasks, and
+/// some of those that come spill there as well.
+template <class Task>
+void give_what_has_spilled(machine& m, numbered_tasks& tasks) {
+    using deque = queue::own_deque<Task>;
+    const auto all = static_cast<unsigned>(tasks.runs.size());
+    m.run([&] {
+        const unsigned lane = queue::lane_rank();
+        const bool gives = queue::worker_rank() == 0;
+        for (unsigned next = lane; gives && next < all; next += queue::warp_size) {
+            Task task{};
+            task.info = std::is_same_v<Task, queue::wide_task> ? queue::info::on_warp : 0u;
+            task.arguments.word[0] = next;
+            if constexpr (std::is_same_v<Task, queue::wide_task>) task.last = 1;
+            tasks.write(next);
+            if (!queue::push(task) && !queue::push_spilled(task)) tasks.faults.add();
+        }
+        __syncwarp();
+        while (!__shfl_sync(queue::all_lanes, tasks.done.get() == all, 0)) {
+            queue::serve_requests();
+            if (deque::owner_end() != deque::steal_end()) {
+                run_lane_tasks(tasks);
+                run_wide_tasks(tasks);
+            } else if (deque::spilled().head() != 0) {
+                queue::unspill<Task>();
+            } else {
+                bool there = false;
+                if (lane == 0) {
+                    post_warp_request();
+                    there = queue::donation_is_there();
+                }
+                if (__shfl_sync(queue::all_lanes, there, 0)) {
+                    queue::accept_donation();
+                } else {
+                    __nanosleep(1);
+                }
+            }
+            __syncwarp();
+        }
+        if (lane == 0) queue::store_relaxed(queue::engine().control->done, 1u);
+    });
+}
+
 /// As if there had been so many requests, all of them served.
 void begin_requests_at(machine& m, u64 number) {
     for (queue::request_counters* requests : {&m.control().warp_requests, &m.control().block_requests}) {
@@ -155,6 +199,25 @@ TEST_CASE("a wide task arrives once, and of a range of blocks that is donated by
     give_and_take(m, 1, 3000, 40, tasks);
     CHECK(tasks.not_once() == 0);
     CHECK(tasks.faults.get() == 0);
+    CHECK(sees.hold());
+}
+
+TEST_CASE("tasks that have spilled are donated by the hundred, and each arrives once") {
+    const no_races sees;
+    SUBCASE("of lanes") {
+        machine m({4, 1, 8});
+        numbered_tasks tasks(4000);
+        give_what_has_spilled<queue::lane_task>(m, tasks);
+        CHECK(tasks.not_once() == 0);
+        CHECK(tasks.faults.get() == 0);
+    }
+    SUBCASE("wide ones") {
+        machine m({4, 1, 8});
+        numbered_tasks tasks(2000);
+        give_what_has_spilled<queue::wide_task>(m, tasks);
+        CHECK(tasks.not_once() == 0);
+        CHECK(tasks.faults.get() == 0);
+    }
     CHECK(sees.hold());
 }
 

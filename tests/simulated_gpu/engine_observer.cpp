@@ -37,9 +37,9 @@ unsigned long long progress(const unsigned char* shared_memory, unsigned threads
         add(warp.lane_owner_end);
         add(warp.wide_steal_end);
         add(warp.wide_owner_end);
-        add(warp.spilled_lanes);
+        add(warp.spilled_lanes.head() + warp.spilled_lanes.count());
         add(warp.ready);
-        add(warp.spilled_wides);
+        add(warp.spilled_wides.head() + warp.spilled_wides.count());
         add(warp.level);
         add(warp.team);
         add(warp.own);
@@ -99,9 +99,9 @@ void print_warp(const unsigned char* shared_memory, unsigned number) {
                  "    lane tasks %u (spilled %u, ready %u), wide tasks %u (spilled %u), level %u, team %u, called %u, "
                  "waits at depth %d "
                  "for %s, own %s,",
-                 warp.lane_owner_end - warp.lane_steal_end, warp.spilled_lanes, warp.ready,
-                 warp.wide_owner_end - warp.wide_steal_end, warp.spilled_wides, warp.level, warp.team, warp.called,
-                 warp.depth, in_arena(engine, warp.awaited, awaited), in_arena(engine, warp.own, own));
+                 warp.lane_owner_end - warp.lane_steal_end, warp.spilled_lanes.head(), warp.ready,
+                 warp.wide_owner_end - warp.wide_steal_end, warp.spilled_wides.head(), warp.level, warp.team,
+                 warp.called, warp.depth, in_arena(engine, warp.awaited, awaited), in_arena(engine, warp.own, own));
     std::fprintf(stderr, " deferred %d of %s, ticket %u (%llu), searches %u, free records %d, grids %llu\n", warp.batch,
                  warp.batch != 0 ? in_arena(engine, warp.batch_of, batch) : "none", warp.has_request, warp.request,
                  warp.searches, warp.free_nodes, warp.grids);

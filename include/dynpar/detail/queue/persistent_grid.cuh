@@ -84,21 +84,29 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
 #endif
 }
 
+/// Tasks in the segments of a chain from that one on.
+__device__ inline unsigned long long count_spilled(arena_index segment) {
+    unsigned long long count = 0;
+    for (; segment != 0; segment = at<segment_header>(segment)->next) count += at<segment_header>(segment)->count;
+    return count;
+}
+template <class Task>
+__device__ inline unsigned long long count_spilled(spilled_tasks spilled) {
+    if (spilled.head() == 0) return 0;
+    return tasks_at_head<Task>(spilled) + count_spilled(at<segment_header>(spilled.head())->next);
+}
+
 /// Tasks of one warp that are left when a run was stopped; its worker block's tasks are counted by the first warp.
 __device__ inline unsigned long long count_abandoned() {
     warp_state& warp = this_warp();
     unsigned long long left = warp.lane_owner_end - warp.lane_steal_end;
     left += warp.wide_owner_end - warp.wide_steal_end + warp.ready;
-    for (arena_index segment = warp.spilled_lanes; segment != 0; segment = at<segment_header>(segment)->next)
-        left += at<segment_header>(segment)->count;
-    for (arena_index segment = warp.spilled_wides; segment != 0; segment = at<segment_header>(segment)->next)
-        left += at<segment_header>(segment)->count;
+    left += count_spilled<lane_task>(warp.spilled_lanes) + count_spilled<wide_task>(warp.spilled_wides);
     if (threadIdx.x == 0) {
         gang_state& gang = this_block().gang;
         left +=
             gang.owner_end - gang.steal_end + gang.has_candidate + (open_grid_word(gang.chunk_left).left() > 0 ? 1 : 0);
-        for (arena_index segment = gang.spilled; segment != 0; segment = at<segment_header>(segment)->next)
-            left += at<segment_header>(segment)->count;
+        left += count_spilled(gang.spilled);
     }
     return left;
 }
@@ -106,9 +114,10 @@ __device__ inline unsigned long long count_abandoned() {
 /// Empties a transfer cell after a stopped run. Returns how many tasks were in it.
 __device__ inline unsigned take_away_donation(transfer_cell& slot) {
     const bool full = (load_relaxed(slot.turn) & 1) != 0;
-    const unsigned tasks = full ? load_relaxed(slot.count) & ~transfer_cell::holds_wide : 0;
+    const unsigned count = full ? load_relaxed(slot.count) & ~transfer_cell::holds_wide : 0;
     slot.turn = 0;
-    return tasks;
+    if ((count & transfer_cell::holds_segment) == 0) return count;
+    return load_relaxed(at<segment_header>(load_relaxed(slot.segment()))->count);
 }
 
 /// The last worker block of a run: publishes the run's result and resets the control block for the next run.

@@ -95,8 +95,8 @@ __device__ inline bool claim_blocks_deeper_than(int depth) {
 /// of line, since most steps end before, and would save the registers for this first.
 __device__ __noinline__ inline bool look_everywhere() {
     const warp_state& warp = this_warp();
-    if (warp.spilled_lanes != 0 && unspill_deeper<lane_task>(warp.depth)) return true;
-    if (warp.spilled_wides != 0 && unspill_deeper<wide_task>(warp.depth)) return true;
+    if (warp.spilled_lanes.head() != 0 && unspill_deeper<lane_task>(warp.depth)) return true;
+    if (warp.spilled_wides.head() != 0 && unspill_deeper<wide_task>(warp.depth)) return true;
     if (__shfl_sync(all_lanes, donation_is_there(), 0)) {
         accept_donation();
         return true;
@@ -135,7 +135,8 @@ __device__ inline bool step(bool takes_ready) {
     if constexpr (Nested) {
         return look_everywhere();
     } else {
-        return (warp.spilled_lanes != 0 && unspill<lane_task>()) || (warp.spilled_wides != 0 && unspill<wide_task>());
+        return (warp.spilled_lanes.head() != 0 && unspill<lane_task>()) ||
+               (warp.spilled_wides.head() != 0 && unspill<wide_task>());
     }
 }
 
@@ -156,7 +157,7 @@ __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaite
     __syncwarp();
     if (warp.ready != 0) move_ready_to_deque();
     const std::uint32_t ends = warp.lane_owner_end + warp.wide_owner_end;
-    const arena_index spilled = warp.spilled_lanes + warp.spilled_wides;
+    const unsigned long long spilled = warp.spilled_lanes.bits + warp.spilled_wides.bits;
     const unsigned called = take_call();
     __syncwarp();  // all have read them
     bool did = true;
@@ -172,7 +173,7 @@ __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaite
     // Also where the step found nothing to do: a continuation that the flush has begun, or a donation that was taken in
     // while this warp waited for a cell, is here now, and nobody else looks for it.
     const bool brought = warp.ready != 0 || warp.lane_owner_end + warp.wide_owner_end != ends ||
-                         warp.spilled_lanes + warp.spilled_wides != spilled;
+                         warp.spilled_lanes.bits + warp.spilled_wides.bits != spilled;
     __syncwarp();
     if (lane_rank() == 0) {
         warp.depth = outer_depth;
@@ -187,8 +188,8 @@ __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaite
 __device__ DYNPAR_NOINLINE inline bool is_wanted_in_wait(int depth) {
     const warp_state& warp = this_warp();
     const std::uint32_t owner_end = warp.wide_owner_end;
-    const arena_index spilled = warp.spilled_wides;
-    return block_task_wanted(depth) || warp.wide_owner_end != owner_end || warp.spilled_wides != spilled ||
+    const unsigned long long spilled = warp.spilled_wides.bits;
+    return block_task_wanted(depth) || warp.wide_owner_end != owner_end || warp.spilled_wides.bits != spilled ||
            donation_is_there() || (threadIdx.x == 0 && block_donation_is_there());
 }
 
@@ -217,6 +218,8 @@ __device__ __noinline__ inline void work() {
         served_at = now;
         return looks && hears_of_stop();
     };
+    bool are_asked_for = false;  // its tasks, when it last looked for requests
+    unsigned looked_at = 0;      // the step after which it did
     for (unsigned steps = 1;; ++steps) {
         if (!step<false>(steps % tuning::serve_every == 0)) {
             if (!find_work(0) || is_over()) return;
@@ -225,15 +228,15 @@ __device__ __noinline__ inline void work() {
             continue;
         }
         const bool has_wide = this_warp().wide_owner_end != this_warp().wide_steal_end;
-        if (steps < tuning::serve_first_steps || steps % tuning::serve_every == 0 ||
+        if (steps < tuning::serve_first_steps || steps % tuning::serve_every == 0 || are_asked_for ||
             (has_wide && __any_sync(all_lanes, cycles_now() - served_at > tuning::serve_after_cycles))) {
             const unsigned before = served_at;
             if (is_over()) return;
             if (has_wide && steps >= tuning::reserve_from_steps && steps % tuning::serve_every == 0)
-                call_reserve_if_useful((served_at - before) /
-                                       (steps <= tuning::serve_first_steps ? 1 : tuning::serve_every));
+                call_reserve_if_useful((served_at - before) / (steps - looked_at));
+            looked_at = steps;
             if (threadIdx.x < warp_size) exchange_block_tasks();
-            serve_requests();
+            are_asked_for = serve_requests();
         }
     }
 }

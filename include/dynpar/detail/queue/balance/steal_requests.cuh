@@ -125,6 +125,27 @@ __device__ inline void accept_tasks(const transfer_cell& donation, std::uint32_t
     if (lane == 0 && fits) deque::owner_end() = owner_end + count;
 }
 
+/// All lanes together: the same with a donated segment.
+template <class Task>
+__device__ __noinline__ void accept_segment(arena_index place) {
+    using deque = own_deque<Task>;
+    segment_header* const segment = at<segment_header>(place);
+    const std::uint32_t count = load_fresh(&segment->count);
+    const std::uint32_t owner_end = deque::owner_end();
+    const bool fits = owner_end - deque::steal_end() + count <= deque::capacity;
+    for (std::uint32_t i = lane_rank(); fits && i < count; i += warp_size)
+        copy_fresh_task(slot<Task>(owner_end + i), tasks_of<Task>(segment)[i]);
+    __syncwarp();
+    if (lane_rank() == 0) {
+        if (fits) {
+            deque::owner_end() = owner_end + count;
+            release(place, tuning::segment_class);
+        } else {
+            deque::spilled() = with_head<Task>(deque::spilled(), place, count);
+        }
+    }
+}
+
 /// All lanes together: accepts a donation that has come.
 __device__ inline void accept_donation() {
     warp_state& warp = this_warp();
@@ -132,7 +153,11 @@ __device__ inline void accept_donation() {
     if (lane_rank() == 0) static_cast<void>(load_acquire(donation.turn));
     __syncwarp();
     const std::uint32_t count = load_relaxed(donation.count);
-    if ((count & transfer_cell::holds_wide) != 0) {
+    if ((count & transfer_cell::holds_segment) != 0) {
+        const arena_index segment = load_relaxed(donation.segment());
+        (count & transfer_cell::holds_wide) != 0 ? accept_segment<wide_task>(segment)
+                                                 : accept_segment<lane_task>(segment);
+    } else if ((count & transfer_cell::holds_wide) != 0) {
         accept_tasks<wide_task>(donation, count & ~transfer_cell::holds_wide);
     } else {
         accept_tasks<lane_task>(donation, count);
@@ -241,6 +266,25 @@ __device__ inline void donate_tasks(unsigned long long number, std::uint32_t ava
     __syncwarp();
 }
 
+/// All lanes together: donates the segment that was spilled last: hundreds of tasks at once, for which the deque has no
+/// room anyway.
+template <class Task>
+__device__ __noinline__ void donate_segment(unsigned long long number) {
+    transfer_cell& donation = engine().warp_cells[number & engine().cell_mask];
+    if (!wait_until_empty(donation, number, false)) return;
+    if (lane_rank() == 0) {
+        spilled_tasks& spilled = own_deque<Task>::spilled();
+        const spilled_tasks before = spilled;
+        at<segment_header>(before.head())->count = tasks_at_head<Task>(before);
+        spilled = without_head(before);
+        donation.segment() = before.head();
+        donation.count =
+            transfer_cell::holds_segment | (sizeof(Task) == sizeof(wide_task) ? transfer_cell::holds_wide : 0u);
+        store_release(donation.turn, empty_turn(number) + 1);
+    }
+    __syncwarp();
+}
+
 /// Donates half of the blocks of the oldest task.
 __device__ inline void donate_half(unsigned long long number) {
     transfer_cell& donation = engine().warp_cells[number & engine().cell_mask];
@@ -267,10 +311,11 @@ __device__ DYNPAR_NOINLINE inline void donate() {
         const std::uint32_t lanes = warp.lane_owner_end - warp.lane_steal_end;
         const std::uint32_t wides = warp.wide_owner_end - warp.wide_steal_end;
         if (lanes < 2 && wides == 0) return;
+        const bool has_segment = (warp.spilled_wides.head() | warp.spilled_lanes.head()) != 0;
         unsigned long long number = ~0ull;
         bool in_half = false, for_lanes = true;
         if (lane_rank() == 0 && has_open_request(engine().control->warp_requests)) {
-            if (wides != 0) {
+            if (!has_segment && wides != 0) {
                 const wide_task& oldest = slot<wide_task>(warp.wide_steal_end);
                 for_lanes = is_for_lanes(oldest);
                 // Of many tasks of few rounds some tasks, as if they had one.
@@ -279,7 +324,7 @@ __device__ DYNPAR_NOINLINE inline void donate() {
                 in_half = rounds > 1 && (wides < tuning::donated_wide_tasks_part || rounds > wides);
             }
             // More than one donation only out of plenty: a warp that donates everything posts the next request.
-            if (in_half ||
+            if (has_segment || in_half ||
                 (donations == 0 ? wides >= 2 || lanes >= 2 : wides >= 3 || lanes >= 2 * transfer_cell::lane_tasks)) {
                 number = claim_request(engine().control->warp_requests);
             }
@@ -289,7 +334,11 @@ __device__ DYNPAR_NOINLINE inline void donate() {
         in_half = __shfl_sync(all_lanes, in_half, 0);
         for_lanes = __shfl_sync(all_lanes, for_lanes, 0);
         flush_warp_batch();
-        if (in_half) {
+        if (warp.spilled_wides.head() != 0) {
+            donate_segment<wide_task>(number);
+        } else if (warp.spilled_lanes.head() != 0) {
+            donate_segment<lane_task>(number);
+        } else if (in_half) {
             donate_half(number);
         } else if (warp.wide_owner_end != warp.wide_steal_end) {
             donate_tasks<wide_task>(number, warp.wide_owner_end - warp.wide_steal_end,
@@ -301,12 +350,13 @@ __device__ DYNPAR_NOINLINE inline void donate() {
 }
 }  // namespace hot
 
-/// All lanes together: donates the oldest tasks if a request is open.
-__device__ inline void serve_requests() {
+/// All lanes together: donates the oldest tasks if a request is open. False if none is, or if there is nothing to
+/// donate.
+__device__ inline bool serve_requests() {
     const warp_state& warp = this_warp();
     const std::uint32_t lanes = warp.lane_owner_end - warp.lane_steal_end;
     const std::uint32_t wides = warp.wide_owner_end - warp.wide_steal_end;
-    if (lanes < 2 && wides == 0) return;
+    if (lanes < 2 && wides == 0) return false;
     bool wanted = false, shares = false;
     if (lane_rank() == 0) {
         wanted = lanes >= 2 || wides >= 2;
@@ -318,10 +368,11 @@ __device__ inline void serve_requests() {
         }
         wanted = wanted && has_open_request(engine().control->warp_requests);
     }
-    if (!__shfl_sync(all_lanes, wanted, 0)) return;
+    if (!__shfl_sync(all_lanes, wanted, 0)) return false;
     // Warps of this worker block come first: a donation takes longer than most blocks.
     if (__shfl_sync(all_lanes, shares, 0) && may_share()) share_newest_task(1);
     donate();
+    return true;
 }
 
 /// Whether a worker block has block tasks to donate: its only block stays, or idle worker blocks would pass it on and

@@ -140,7 +140,9 @@ private:
     __device__ bool push_warp_child(wide_task& task) {
         if (own_ == 0) return apply(push_first_wide_child(*this, task)) == status::success;
         task.grid = own_;
-        if (!push_or_spill(task)) return false;
+        while (!push_where_there_is_room(task)) {
+            if (!add_segment<wide_task>()) return false;
+        }
         ++launched_;
         return true;
     }

@@ -544,7 +544,7 @@ __device__ inline bool has_tasks_of_warps(const team_state& team) {
     for (unsigned i = 0; i < team.threads / warp_size; ++i) {
         const warp_state& warp = warp_number(first + i);
         tasks |= (warp.lane_owner_end - warp.lane_steal_end) | (warp.wide_owner_end - warp.wide_steal_end) |
-                 warp.ready | warp.spilled_lanes | warp.spilled_wides;
+                 warp.ready | warp.spilled_lanes.head() | warp.spilled_wides.head();
     }
     return tasks != 0;
 }

@@ -152,15 +152,19 @@ struct run_control {
     unsigned long long begun_depths[run_result::most_kernels];   // a bit for each depth
 };
 
-/// A donation of up to 32 lane tasks or 16 wide tasks, from one warp to another or from one worker block to another.
+/// A donation of up to 32 lane tasks or 16 wide tasks, from one warp to another or from one worker block to another; or
+/// of a segment that a warp has spilled.
 struct alignas(128) transfer_cell {
     static constexpr unsigned lane_tasks = 32;
     static constexpr unsigned wide_tasks = 16;
     static constexpr unsigned holds_wide = 1u << 31;
+    static constexpr unsigned holds_segment = 1u << 30;  // its place in place of tasks
 
     std::uint32_t turn;   // 2 n: empty, for the n-th time; 2 n + 1: full
     std::uint32_t count;  // of tasks, and whether they are wide
     alignas(16) unsigned char tasks[lane_tasks * sizeof(lane_task)];
+
+    DYNPAR_FUNCTION arena_index& segment() { return *reinterpret_cast<arena_index*>(tasks); }
 };
 
 /// All that device code must know of the engine: sizes, limits and places.
@@ -230,15 +234,29 @@ struct counted {
     static constexpr unsigned continues = 4;
 };
 
+/// Tasks that did not fit on a deque: a chain of segments in the arena (task_deque.cuh). In one word the segment at its
+/// head, the upper half, and how many tasks that has, so that lanes can push without a lock; of each of the others the
+/// segment itself says how many. Lanes that found the head full may have counted beyond.
+struct spilled_tasks {
+    unsigned long long bits;
+
+    spilled_tasks() = default;
+    DYNPAR_FUNCTION constexpr explicit spilled_tasks(unsigned long long all) : bits(all) {}
+    DYNPAR_FUNCTION constexpr spilled_tasks(arena_index head, std::uint32_t count)
+        : bits(static_cast<unsigned long long>(head) << 32 | count) {}
+    DYNPAR_FUNCTION constexpr arena_index head() const { return static_cast<arena_index>(bits >> 32); }
+    DYNPAR_FUNCTION constexpr std::uint32_t count() const { return static_cast<std::uint32_t>(bits); }
+};
+
 /// The state of a warp, in shared memory.
 struct warp_state {
     // The two deques are rings of a fixed capacity in device memory. Ends are counters; a slot is a counter modulo
     // capacity.
     std::uint32_t lane_steal_end, lane_owner_end;
     std::uint32_t wide_steal_end, wide_owner_end;
-    arena_index spilled_lanes, spilled_wides;  // segments of tasks that did not fit
-    std::uint32_t ready;                       // see ready_continuations.cuh
-    unsigned lock;  // of the segments, the batch and the block's continuations, among the lanes
+    spilled_tasks spilled_lanes, spilled_wides;
+    std::uint32_t ready;  // see ready_continuations.cuh
+    unsigned lock;        // of the chains of segments and the batch, among the lanes
 
     // The frame: what runs here now. frame.cuh and nested_step() save it and restore it when another one begins on
     // top.

@@ -29,7 +29,7 @@ struct own_deque<lane_task> {
     static __device__ std::uint32_t& steal_end() { return this_warp().lane_steal_end; }
     static __device__ std::uint32_t& owner_end() { return this_warp().lane_owner_end; }
     static __device__ std::uint32_t& base() { return this_warp().lane_base; }
-    static __device__ arena_index& spilled() { return this_warp().spilled_lanes; }
+    static __device__ spilled_tasks& spilled() { return this_warp().spilled_lanes; }
 };
 
 template <>
@@ -41,7 +41,7 @@ struct own_deque<wide_task> {
     static __device__ std::uint32_t& steal_end() { return this_warp().wide_steal_end; }
     static __device__ std::uint32_t& owner_end() { return this_warp().wide_owner_end; }
     static __device__ std::uint32_t& base() { return this_warp().wide_base; }
-    static __device__ arena_index& spilled() { return this_warp().spilled_wides; }
+    static __device__ spilled_tasks& spilled() { return this_warp().spilled_wides; }
 };
 
 template <class Task>
@@ -143,31 +143,82 @@ __device__ inline Task* tasks_of(segment_header* segment) {
     return reinterpret_cast<Task*>(segment + 1);
 }
 
-/// Under a lock: adds a task to the segment at the head of a chain. False if there is no memory.
-template <class Task>
-__device__ inline bool push_to_segment(arena_index& head, const Task& task) {
-    if (head == 0 || at<segment_header>(head)->count == segment_tasks<Task>) {
+/// Under a lock: adds a task of a worker block to the segment at the head of a chain. False if there is no memory.
+__device__ inline bool push_to_segment(arena_index& head, const wide_task& task) {
+    if (head == 0 || at<segment_header>(head)->count == segment_tasks<wide_task>) {
         const arena_index fresh = allocate(tuning::segment_class);
         if (fresh == 0) return false;
         *at<segment_header>(fresh) = segment_header{head, 0};
         head = fresh;
     }
     segment_header* segment = at<segment_header>(head);
-    copy_task(tasks_of<Task>(segment)[segment->count++], task);
+    copy_task(tasks_of<wide_task>(segment)[segment->count++], task);
     return true;
 }
 
-/// A task for which the deque has no room, from a single lane in the middle of a round. False if there is no memory.
-/// The task is passed by value: if its address were taken, it would lie in memory even when there is room.
+/// How many tasks the segment at the head of a warp's chain has.
 template <class Task>
-__device__ __noinline__ bool push_spilled(Task task) {
-    bool there_was_room = true;
-    with_block_lock(this_warp().lock, [&] { there_was_room = push_to_segment(own_deque<Task>::spilled(), task); });
-    return there_was_room;
+__device__ inline std::uint32_t tasks_at_head(spilled_tasks spilled) {
+    return spilled.head() != 0 ? min(spilled.count(), segment_tasks<Task>) : 0;
+}
+/// All lanes together, or under the lock: what a warp has spilled without the segment at the head, which says what
+/// comes after it.
+__device__ inline spilled_tasks without_head(spilled_tasks spilled) {
+    const arena_index next = at<segment_header>(spilled.head())->next;
+    return next != 0 ? spilled_tasks(next, at<segment_header>(next)->count) : spilled_tasks(0);
+}
+/// The same: what it has when another segment becomes the head.
+template <class Task>
+__device__ inline spilled_tasks with_head(spilled_tasks spilled, arena_index fresh, std::uint32_t count) {
+    if (spilled.head() != 0) at<segment_header>(spilled.head())->count = tasks_at_head<Task>(spilled);
+    at<segment_header>(fresh)->next = spilled.head();
+    return {fresh, count};
 }
 
-/// The same for a task that there may be room for.
-__device__ __noinline__ inline bool push_or_spill(wide_task task) { return push(task) || push_spilled(task); }
+/// One lane that has found the head full: makes another, unless another lane has. False if there is no memory.
+template <class Task>
+__device__ __noinline__ bool add_segment() {
+    bool there_is_room = true;
+    with_block_lock(this_warp().lock, [&] {
+        unsigned long long& word = own_deque<Task>::spilled().bits;
+        const spilled_tasks seen(load_relaxed(word));
+        if (seen.head() != 0 && seen.count() < segment_tasks<Task>) return;
+        const arena_index fresh = allocate(tuning::segment_class);
+        there_is_room = fresh != 0;
+        if (there_is_room) exchange_relaxed(word, with_head<Task>(seen, fresh, 0).bits);
+    });
+    return there_is_room;
+}
+
+/// A slot in the segment at the head, for a single lane in the middle of a round; null if that is full.
+template <class Task>
+__device__ inline Task* reserve_spilled() {
+    const spilled_tasks seen(fetch_add_relaxed(own_deque<Task>::spilled().bits, 1ull));
+    if (seen.head() == 0 || seen.count() >= segment_tasks<Task>) return nullptr;
+    return &tasks_of<Task>(at<segment_header>(seen.head()))[seen.count()];
+}
+
+/// A task for which the deque has no room. False if there is no memory. The task is passed by value: if its address
+/// were taken, it would lie in memory even when there is room.
+template <class Task>
+__device__ __noinline__ bool push_spilled(Task task) {
+    Task* place = reserve_spilled<Task>();
+    while (place == nullptr && add_segment<Task>()) place = reserve_spilled<Task>();
+    between_accesses();
+    if (place != nullptr) copy_task(*place, task);
+    return place != nullptr;
+}
+
+/// The same for a task that there may be room for on the deque or in the segment at the head; false if there is none.
+/// Out of line and without a call, so that no registers are saved: a thread that launches thousands of grids comes by
+/// here each time.
+__device__ __noinline__ inline bool push_where_there_is_room(const wide_task& task) {
+    wide_task* place = reserve<wide_task>();
+    if (place == nullptr) place = reserve_spilled<wide_task>();
+    between_accesses();
+    if (place != nullptr) copy_task(*place, task);
+    return place != nullptr;
+}
 
 /// All lanes together: moves the oldest tasks out of a deque that is nearly full. If there is no memory it stays full,
 /// and the next launches fail.
@@ -186,8 +237,7 @@ __device__ __noinline__ void spill() {
     }
     __syncwarp();
     if (lane == 0) {
-        *segment = segment_header{deque::spilled(), count};
-        deque::spilled() = fresh;
+        deque::spilled() = with_head<Task>(deque::spilled(), fresh, count);
         deque::steal_end() += count;
         if (static_cast<std::int32_t>(deque::base() - deque::steal_end()) < 0) deque::base() = deque::steal_end();
     }
@@ -198,18 +248,19 @@ __device__ __noinline__ void spill() {
 template <class Task>
 __device__ __noinline__ bool unspill() {
     using deque = own_deque<Task>;
-    const arena_index head = deque::spilled();
+    const spilled_tasks spilled = deque::spilled();
+    const arena_index head = spilled.head();
     if (head == 0) return false;
     const unsigned lane = lane_rank();
     segment_header* segment = at<segment_header>(head);
-    const std::uint32_t count = segment->count;
+    const std::uint32_t count = tasks_at_head<Task>(spilled);
     const std::uint32_t owner_end = deque::owner_end();
     if (count > deque::capacity - (owner_end - deque::steal_end())) return false;
     for (std::uint32_t i = lane; i < count; i += warp_size)
         copy_task(slot<Task>(owner_end + i), tasks_of<Task>(segment)[i]);
     __syncwarp();
     if (lane == 0) {
-        deque::spilled() = segment->next;
+        deque::spilled() = without_head(spilled);
         deque::owner_end() = owner_end + count;
         release(head, tuning::segment_class);
     }
@@ -231,10 +282,11 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
     using deque = own_deque<Task>;
     const unsigned lane = lane_rank();
     const unsigned lanes_before = (1u << lane) - 1;
+    const spilled_tasks spilled = deque::spilled();
     arena_index before = 0;
-    for (arena_index place = deque::spilled(); place != 0;) {
+    for (arena_index place = spilled.head(); place != 0;) {
         segment_header* const segment = at<segment_header>(place);
-        const std::uint32_t count = segment->count;
+        const std::uint32_t count = before == 0 ? tasks_at_head<Task>(spilled) : segment->count;
         const arena_index next = segment->next;
         const std::uint32_t owner_end = deque::owner_end();
         const std::uint32_t room = deque::capacity - (owner_end - deque::steal_end());
@@ -265,11 +317,13 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
         if (moved != 0) {
             if (lane == 0) {
                 deque::owner_end() = owner_end + moved;
-                segment->count = kept;
-                if (kept == 0) {
-                    (before == 0 ? deque::spilled() : at<segment_header>(before)->next) = next;
-                    release(place, tuning::segment_class);
+                if (before == 0) {
+                    deque::spilled() = kept != 0 ? spilled_tasks(place, kept) : without_head(spilled);
+                } else {
+                    segment->count = kept;
+                    if (kept == 0) at<segment_header>(before)->next = next;
                 }
+                if (kept == 0) release(place, tuning::segment_class);
             }
             __syncwarp();
             return true;
@@ -284,7 +338,8 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
 /// the warp searches.
 __device__ inline bool has_no_tasks_but_wide_ones() {
     const warp_state& warp = this_warp();
-    return warp.lane_owner_end == warp.lane_steal_end && (warp.spilled_lanes | warp.spilled_wides | warp.ready) == 0;
+    return warp.lane_owner_end == warp.lane_steal_end &&
+           (warp.spilled_lanes.head() | warp.spilled_wides.head() | warp.ready) == 0;
 }
 __device__ inline bool has_no_tasks() {
     return this_warp().wide_owner_end == this_warp().wide_steal_end && has_no_tasks_but_wide_ones();
