@@ -326,14 +326,15 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
         if (!Nested && first + 1 != last && may_share()) share_newest_task(0);
         run_on_warp<Nested>(word, first);
         if (Nested) return;
-        bool returns = in_a_row == tuning::wide_tasks_in_a_row || cycles_now() - begun_at > tuning::serve_after_cycles;
+        bool returns = in_a_row == tuning::wide_tasks_in_a_row;
         if (has_no_tasks()) {
             flush_if_nothing_is_left();
             available_tasks = warp.wide_owner_end - warp.wide_steal_end;
             returns = returns || available_tasks == 0;
         } else {
             available_tasks = warp.wide_owner_end - warp.wide_steal_end;
-            returns = returns || first + 1 != last || available_tasks != 1 || !has_no_tasks_but_wide_ones();
+            returns = returns || first + 1 != last || available_tasks != 1 || !has_no_tasks_but_wide_ones() ||
+                      cycles_now() - begun_at > tuning::serve_after_cycles;
         }
         if (__any_sync(all_lanes, returns)) return;
     }
