@@ -15,6 +15,18 @@ function(dynpar_report_dependency name fetched)
     endif()
 endfunction()
 
+# dynpar_fetch(<dependency> <name> <Debian package> <variable>): makes what FetchContent_Declare has described
+# available, and stops where it cannot be: package managers forbid to fetch (FETCHCONTENT_FULLY_DISCONNECTED), and
+# FetchContent then takes for granted that a folder is there already. Without this the first compiler error would say so.
+macro(dynpar_fetch dependency name package variable)
+    FetchContent_MakeAvailable(${dependency})
+    string(TOLOWER ${dependency} dynpar_fetched)
+    if(${dynpar_fetched}_SOURCE_DIR AND NOT EXISTS "${${dynpar_fetched}_SOURCE_DIR}")
+        message(FATAL_ERROR "dynpar: ${name} was not found, and FETCHCONTENT_FULLY_DISCONNECTED forbids to fetch it. Install it "
+                            "(Debian: ${package}), name where it is (${variable}), or set FETCHCONTENT_FULLY_DISCONNECTED=OFF.")
+    endif()
+endmacro()
+
 # ---- Boost.Context: the host engine's fibers. Static, so that programs do not need Boost where they run.
 if(NOT TARGET Boost::context)
     set(Boost_USE_STATIC_LIBS ON)
@@ -35,7 +47,7 @@ else()
                        libs/mp11 libs/pool libs/predef libs/smart_ptr libs/static_assert libs/throw_exception
                        libs/type_traits libs/winapi
         SYSTEM)
-    FetchContent_MakeAvailable(Boost)
+    dynpar_fetch(Boost "Boost.Context" libboost-context-dev CMAKE_PREFIX_PATH)
     list(APPEND DYNPAR_FETCHED_DEPENDENCIES Boost)
     dynpar_report_dependency("Boost.Context" ON)
 endif()
@@ -60,7 +72,7 @@ else()
     # SOURCE_SUBDIR names a folder without a CMakeLists.txt: only the headers are wanted, and not the library built.
     FetchContent_Declare(spdlog
         GIT_REPOSITORY https://github.com/gabime/spdlog.git GIT_TAG v1.12.0 GIT_SHALLOW TRUE SOURCE_SUBDIR include)
-    FetchContent_MakeAvailable(spdlog)
+    dynpar_fetch(spdlog "spdlog" libspdlog-dev CMAKE_PREFIX_PATH)
     target_include_directories(dynpar_spdlog SYSTEM INTERFACE ${spdlog_SOURCE_DIR}/include)
     dynpar_report_dependency("spdlog" ON)
 endif()
@@ -78,7 +90,7 @@ else()
     FetchContent_Declare(tomlplusplus
         GIT_REPOSITORY https://github.com/marzer/tomlplusplus.git GIT_TAG v3.4.0 GIT_SHALLOW TRUE
         SOURCE_SUBDIR include)
-    FetchContent_MakeAvailable(tomlplusplus)
+    dynpar_fetch(tomlplusplus "toml++" libtomlplusplus-dev DYNPAR_TOMLPLUSPLUS_INCLUDE_DIR)
     target_include_directories(dynpar_tomlplusplus SYSTEM INTERFACE ${tomlplusplus_SOURCE_DIR}/include)
     dynpar_report_dependency("toml++" ON)
 endif()
@@ -89,7 +101,7 @@ if(DYNPAR_BUILD_SAMPLES OR DYNPAR_BUILD_BENCHMARKS OR DYNPAR_BUILD_TOOLS)
     FetchContent_Declare(CLI11
         GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.3.2 GIT_SHALLOW TRUE SYSTEM
         FIND_PACKAGE_ARGS 2.1 CONFIG)
-    FetchContent_MakeAvailable(CLI11)
+    dynpar_fetch(CLI11 "CLI11" libcli11-dev CMAKE_PREFIX_PATH)
     dynpar_report_dependency("CLI11" "${cli11_SOURCE_DIR}")
 endif()
 
@@ -107,7 +119,7 @@ endif()
 FetchContent_Declare(nlohmann_json
     GIT_REPOSITORY https://github.com/nlohmann/json.git GIT_TAG v3.11.3 GIT_SHALLOW TRUE SYSTEM
     FIND_PACKAGE_ARGS 3.9 CONFIG)
-FetchContent_MakeAvailable(nlohmann_json)
+dynpar_fetch(nlohmann_json "nlohmann_json" nlohmann-json3-dev CMAKE_PREFIX_PATH)
 dynpar_report_dependency("nlohmann_json" "${nlohmann_json_SOURCE_DIR}")
 
 # ---- zlib: packed traces. The system's is a shared library, which every Linux has.
@@ -118,7 +130,7 @@ else()
     # Built here, without its own CMake files: these also build a shared library, programs and tests.
     FetchContent_Declare(zlib
         GIT_REPOSITORY https://github.com/madler/zlib.git GIT_TAG v1.3.1 GIT_SHALLOW TRUE SOURCE_SUBDIR none)
-    FetchContent_MakeAvailable(zlib)
+    dynpar_fetch(zlib "zlib" zlib1g-dev CMAKE_PREFIX_PATH)
     enable_language(C)
     set(dynpar_zlib_files adler32 compress crc32 deflate inffast inflate inftrees trees uncompr zutil)
     list(TRANSFORM dynpar_zlib_files PREPEND ${zlib_SOURCE_DIR}/)
@@ -141,7 +153,7 @@ if(DYNPAR_PROTOZERO_INCLUDE_DIR)
 else()
     FetchContent_Declare(protozero
         GIT_REPOSITORY https://github.com/mapbox/protozero.git GIT_TAG v1.7.1 GIT_SHALLOW TRUE SOURCE_SUBDIR include)
-    FetchContent_MakeAvailable(protozero)
+    dynpar_fetch(protozero "protozero" libprotozero-dev DYNPAR_PROTOZERO_INCLUDE_DIR)
     target_include_directories(dynpar_protozero SYSTEM INTERFACE ${protozero_SOURCE_DIR}/include)
     dynpar_report_dependency("protozero" ON)
 endif()
@@ -170,7 +182,7 @@ if(DYNPAR_BUILD_BENCHMARKS)
     FetchContent_Declare(benchmark
         GIT_REPOSITORY https://github.com/google/benchmark.git GIT_TAG v1.8.3 GIT_SHALLOW TRUE SYSTEM
         FIND_PACKAGE_ARGS 1.7 CONFIG)
-    FetchContent_MakeAvailable(benchmark)
+    dynpar_fetch(benchmark "Google Benchmark" libbenchmark-dev CMAKE_PREFIX_PATH)
     dynpar_report_dependency("Google Benchmark" "${benchmark_SOURCE_DIR}")
 endif()
 
@@ -179,7 +191,7 @@ if(DYNPAR_BUILD_TESTS)
     FetchContent_Declare(doctest
         GIT_REPOSITORY https://github.com/doctest/doctest.git GIT_TAG v2.4.11 GIT_SHALLOW TRUE SYSTEM
         FIND_PACKAGE_ARGS 2.4.6 CONFIG)
-    FetchContent_MakeAvailable(doctest)
+    dynpar_fetch(doctest "doctest" doctest-dev CMAKE_PREFIX_PATH)
     if(doctest_SOURCE_DIR)
         list(APPEND CMAKE_MODULE_PATH ${doctest_SOURCE_DIR}/scripts/cmake)
     endif()
