@@ -48,6 +48,7 @@ class DynparConan(ConanFile):
         self.requires("spdlog/[>=1.10 <2]", visible=False)
         self.requires("tomlplusplus/[>=3.1 <4]", visible=False)
         self.requires("nlohmann_json/[>=3.9 <4]", visible=False)
+        self.requires("protozero/[>=1.7 <2]", visible=False)
         if self.options.tools:
             self.requires("cli11/[>=2.1 <3]", visible=False)
 
@@ -66,7 +67,10 @@ class DynparConan(ConanFile):
             toolchain.cache_variables[option] = False
         toolchain.cache_variables["DYNPAR_INSTALL"] = True
         toolchain.cache_variables["FETCHCONTENT_FULLY_DISCONNECTED"] = True
-        toolchain.cache_variables["DYNPAR_TOMLPLUSPLUS_INCLUDE_DIR"] = self.dependencies["tomlplusplus"].cpp_info.includedirs[0]
+        # Headers that are looked for as files, and not as CMake's packages.
+        for library in ("protozero", "tomlplusplus"):
+            folder = self.dependencies[library].cpp_info.includedirs[0]
+            toolchain.cache_variables[f"DYNPAR_{library.upper()}_INCLUDE_DIR"] = folder
         toolchain.generate()
 
     def build(self):

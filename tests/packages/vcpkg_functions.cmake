@@ -53,7 +53,10 @@ function(vcpkg_cmake_configure)
     execute_process(COMMAND ${CMAKE_COMMAND} -S ${given_SOURCE_PATH} -B ${built} -G Ninja ${OPTIONS} ${given_OPTIONS}
             -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DFETCHCONTENT_FULLY_DISCONNECTED=ON
             -DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR} -DCMAKE_INSTALL_LIBDIR=lib
-        OUTPUT_VARIABLE output ERROR_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+        OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
+    if(status OR output MATCHES ", fetched")  # what is fetched is not named as a dependency
+        message(FATAL_ERROR "vcpkg_cmake_configure: ${output}")
+    endif()
     if(output MATCHES "Manually-specified variables were not used by the project:(.*)")
         message(FATAL_ERROR "options that dynpar does not have: ${CMAKE_MATCH_1}")
     endif()

@@ -32,6 +32,7 @@ class Dynpar(CMakePackage, CudaPackage):
     depends_on("spdlog@1.10:", type=("build", "link"))
     depends_on("tomlplusplus@3.1:", type=("build", "link"))
     depends_on("nlohmann-json@3.9:", type=("build", "link"))
+    depends_on("protozero@1.7:", type=("build", "link"))
     depends_on("cli11@2.1:", type=("build", "link"), when="+tools")
     depends_on("cuda@12:", when="+cuda")
 
