@@ -7,16 +7,18 @@
 # Call it for everything that has kernels that launch, and for every static library that links dynpar::dynpar. Executables that
 # only call dynpar from the host need no more than target_link_libraries(<target> PRIVATE dynpar::dynpar).
 #
-# MAX_REGISTERS is nvcc's -maxrregcount for the target's files: 128 where ptxas refuses a kernel of the queue engine because it
-# takes more ("max regcount of 128 calls function ... with regcount of ..."). Not set by itself: it would slow other kernels of
-# the target that take more registers.
+# Kernels of the target get 128 registers at most (nvcc's -maxrregcount): with relocatable device code ptxas refuses a kernel of the
+# queue engine that takes more ("max regcount of 128 calls function ... with regcount of ..."), and a plain tree search does.
+# MAX_REGISTERS is another number, or 0 for none, which kernels are faster with that take more and never run on the queue engine.
+# None is set where the target's own options or CMAKE_CUDA_FLAGS have -maxrregcount, or DYNPAR_QUEUE_MOST_THREADS, which moves the bound.
 #
 # Warns if the target is built for a CUDA architecture that dynpar::dynpar has no code for, or if none was chosen.
 function(dynpar_enable_device_launch target)
     cmake_parse_arguments(PARSE_ARGV 1 launch "" "MAX_REGISTERS" "")
     if(launch_UNPARSED_ARGUMENTS OR launch_KEYWORDS_MISSING_VALUES OR
-       (DEFINED launch_MAX_REGISTERS AND NOT launch_MAX_REGISTERS MATCHES "^[1-9][0-9]*$"))
-        message(FATAL_ERROR "dynpar_enable_device_launch(${target}): after the target may stand MAX_REGISTERS <number>, and no more.")
+       (DEFINED launch_MAX_REGISTERS AND NOT launch_MAX_REGISTERS MATCHES "^(0|[1-9][0-9]*)$"))
+        message(FATAL_ERROR "dynpar_enable_device_launch(${target}): after the target may stand MAX_REGISTERS <number>, 0 for no bound, "
+                            "and no more.")
     endif()
     if(NOT TARGET ${target})
         message(FATAL_ERROR "dynpar_enable_device_launch: there is no target '${target}'. Call it after add_executable or add_library.")
@@ -27,6 +29,10 @@ function(dynpar_enable_device_launch target)
     endif()
     get_target_property(type ${target} TYPE)
     if(type STREQUAL "INTERFACE_LIBRARY")
+        if(DEFINED launch_MAX_REGISTERS)
+            message(FATAL_ERROR "dynpar_enable_device_launch(${target}): MAX_REGISTERS is for targets that compile kernels, and ${target} "
+                                "is an INTERFACE library. Give it where the targets are that link it.")
+        endif()
         target_link_libraries(${target} INTERFACE dynpar::dynpar)
         return()
     endif()
@@ -37,11 +43,28 @@ function(dynpar_enable_device_launch target)
         set_target_properties(${target} PROPERTIES CUDA_RESOLVE_DEVICE_SYMBOLS OFF)
     endif()
     target_link_libraries(${target} PRIVATE dynpar::dynpar)
-    if(DEFINED launch_MAX_REGISTERS)
-        target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-maxrregcount=${launch_MAX_REGISTERS}>)
+    if(NOT DEFINED launch_MAX_REGISTERS)
+        set(launch_MAX_REGISTERS default)
     endif()
-    # At the end of the directory: the target's architectures may still be set after this call.
+    # At the end of the directory: the target's options may still be set after this call.
+    cmake_language(EVAL CODE "cmake_language(DEFER CALL _dynpar_bound_registers [[${target}]] ${launch_MAX_REGISTERS})")
+    # And its architectures.
     cmake_language(EVAL CODE "cmake_language(DEFER CALL _dynpar_check_architectures [[${target}]])")
+endfunction()
+
+# nvcc's -maxrregcount for a target: `registers`, 0 for none, or `default`.
+function(_dynpar_bound_registers target registers)
+    if(registers STREQUAL "default")
+        get_target_property(options ${target} COMPILE_OPTIONS)
+        get_target_property(definitions ${target} COMPILE_DEFINITIONS)
+        if("${options} ${definitions} ${CMAKE_CUDA_FLAGS}" MATCHES "maxrregcount|DYNPAR_QUEUE_MOST_THREADS")
+            return()
+        endif()
+        set(registers 128)
+    endif()
+    if(registers)
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-maxrregcount=${registers}>)
+    endif()
 endfunction()
 
 # Whether these architectures are the default of CMake, which asks nvcc for it: nobody has chosen them. CMake leaves no other sign
