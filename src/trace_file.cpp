@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <ostream>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
@@ -28,6 +29,7 @@
 #include <dynpar/trace_tree.hpp>
 
 #include "gzip.hpp"
+#include "whole_text.hpp"
 
 namespace dynpar {
 namespace {
@@ -102,6 +104,10 @@ void save_trace(std::ostream& out, const trace& t) {
             << (i + 1 == t.grids.size() ? "\n" : ",\n");
     }
     out << "]\n}\n";
+}
+
+[[noreturn]] void fail_as_no_json(const std::string& name, std::size_t byte) {
+    throw trace_file_error(name + ": is no JSON (at byte " + std::to_string(byte) + "); " + advice);
 }
 
 [[noreturn]] void fail_as_no_trace(const std::string& name, bool is_chrome) {
@@ -382,12 +388,16 @@ void write_trace(const std::string& file, const trace& t) {
 
 namespace {
 
-std::string all_of(std::streambuf& in) {
-    std::string text;
-    std::array<char, 1 << 16> piece;
-    while (const std::streamsize count = in.sgetn(piece.data(), piece.size()))
-        text.append(piece.data(), static_cast<std::size_t>(count));
-    return text;
+// Whether JSON may begin so: the rest of a text that does not need not be read, however long it is.
+bool may_begin_json(int c) {
+    constexpr std::string_view first = "{[\"-0123456789tfn \t\r\n\xef";  // 0xEF begins a byte order mark
+    return c == std::char_traits<char>::eof() || first.find(static_cast<char>(c)) != first.npos;
+}
+
+// All of a saved trace's text. More than could come out of a packed one is none.
+std::string all_of(std::streambuf& in, const std::string& name) {
+    if (std::optional<std::string> text = detail::whole_text(in, detail::gzip_limits().bytes)) return *std::move(text);
+    throw trace_file_error(name + ": has more than 16 GiB; give a saved trace");
 }
 
 // How deep brackets stand in each other, those in quotes left out.
@@ -423,7 +433,7 @@ json parse(const std::string& text, const std::string& name) {
     try {
         return json::parse(text);
     } catch (const json::parse_error& e) {
-        throw trace_file_error(name + ": is no JSON (at byte " + std::to_string(e.byte) + "); " + advice);
+        fail_as_no_json(name, e.byte);
     } catch (const json::out_of_range&) {
         throw trace_file_error(name + ": holds a number that is out of every range; " + advice);
     }
@@ -437,9 +447,10 @@ trace read_trace(std::istream& in, const std::string& file) {
     try {
         if (detail::is_gzip(in)) {
             detail::gzip_input unpacked(in);
-            text = all_of(unpacked);
+            text = all_of(unpacked, name);
         } else {
-            text = all_of(*in.rdbuf());
+            if (!may_begin_json(in.peek())) fail_as_no_json(name, 1);
+            text = all_of(*in.rdbuf(), name);
         }
     } catch (const detail::gzip_error& e) {
         throw trace_file_error(name + ": " + e.what() + "; give a whole file, written with the ending .dynpar.json.gz");
@@ -450,6 +461,10 @@ trace read_trace(std::istream& in, const std::string& file) {
 }
 
 trace read_trace(const std::string& file) {
+    std::error_code error;
+    // A pipe that nobody writes to would keep the program waiting, and a device may never end.
+    if (is_special(file) && !fs::is_directory(file, error))
+        throw trace_file_error(in_message(file) + ": is a device or a pipe; give a saved trace");
     errno = 0;
     std::ifstream in(file, std::ios::binary);
     if (in) in.peek();  // a folder can be opened, and not read

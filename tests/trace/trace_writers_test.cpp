@@ -24,10 +24,13 @@
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "chrome_slices.hpp"
 #include "gzip.hpp"
 #include "perfetto_slices.hpp"
+#include "whole_text.hpp"
 
 namespace {
 
@@ -375,6 +378,44 @@ TEST_CASE("formats: the file's name tells, and a name that tells none is refused
     CHECK_THROWS_AS(dynpar::write_trace("no/such/folder/t.dot", trace{}), dynpar::trace_file_error);
     CHECK_THROWS_AS(dynpar::read_trace(std::string("no-such.dynpar.json")), dynpar::trace_file_error);
     CHECK_THROWS_AS(dynpar::read_trace(std::string("/")), dynpar::trace_file_error);
+}
+
+TEST_CASE("a saved trace: what is no regular file is refused before it is opened") {
+    const std::string pipe = "trace-" + std::to_string(getpid()) + ".dynpar.json";
+    REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);  // nobody writes to it: to open it would take for ever
+    const std::string what = ": is a device or a pipe; give a saved trace";
+    CHECK_THROWS_WITH_AS(dynpar::read_trace(pipe), (pipe + what).c_str(), dynpar::trace_file_error);
+    unlink(pipe.c_str());
+    CHECK_THROWS_WITH_AS(dynpar::read_trace(std::string("/dev/zero")), ("/dev/zero" + what).c_str(),
+                         dynpar::trace_file_error);
+}
+
+TEST_CASE("a saved trace: a text without an end is read no further than it can be one") {
+    struct endless : std::streambuf {
+        char letter;
+        std::size_t read = 0;
+        explicit endless(char c) : letter(c) {}
+        int_type underflow() override {
+            ++read;
+            setg(&letter, &letter, &letter + 1);
+            return traits_type::to_int_type(letter);
+        }
+    };
+    endless zeros('\0');
+    std::istream in(&zeros);
+    CHECK_THROWS_WITH_AS(dynpar::read_trace(in, "zeros"),
+                         "zeros: is no JSON (at byte 1); give a file written with the ending .dynpar.json",
+                         dynpar::trace_file_error);
+    CHECK(zeros.read == 1);
+
+    // What could be JSON is read up to a bound.
+    endless brackets('[');
+    CHECK_FALSE(dynpar::detail::whole_text(brackets, 100'000).has_value());
+    CHECK(brackets.read <= 200'000);
+    std::stringbuf enough(std::string(100, 'x'));
+    CHECK(dynpar::detail::whole_text(enough, 100) == std::string(100, 'x'));
+    std::stringbuf too_much(std::string(101, 'x'));
+    CHECK_FALSE(dynpar::detail::whole_text(too_much, 100).has_value());
 }
 
 TEST_CASE("files: one that cannot be written whole leaves the earlier one as it was, and nothing else") {
