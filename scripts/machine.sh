@@ -19,3 +19,9 @@ fi
 has_gpu() {
     compgen -G '/dev/nvidia[0-9]*' >/dev/null || nvidia-smi -L 2>/dev/null | grep -q '^GPU'
 }
+
+# Whether clang is here, and with it libFuzzer, which Debian has in a package of its own.
+has_libfuzzer() {
+    echo 'extern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }' |
+        clang++ -x c++ -fsanitize=fuzzer,address - -o "$build_root/libfuzzer-probe" 2>/dev/null
+}
