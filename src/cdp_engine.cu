@@ -314,14 +314,14 @@ void cdp_host::fill_trace(report& r) {
 }
 
 void cdp_host::throw_fault(cudaError_t code) const {
-    std::string message = std::string("dynpar: a kernel broke in a run of ") + root_name_ + " on " + device_ + ": " +
-                          cudaGetErrorName(code) + " (" + std::to_string(static_cast<int>(code)) +
+    std::string message = std::string("dynpar: a kernel broke in a run of ") + printable(root_name_) + " on " +
+                          device_ + ": " + cudaGetErrorName(code) + " (" + std::to_string(static_cast<int>(code)) +
                           "): " + cudaGetErrorString(code);
     std::string begun;
     for (unsigned depth = 0; depth < cdp_last_begun::depths; ++depth) {
         const cdp_last_begun& entry = last_begun_[depth];
         if (entry.length == 0) continue;
-        begun += (begun.empty() ? "" : ", ") + std::string(entry.name, std::min(entry.length, trace_name::capacity)) +
+        begun += (begun.empty() ? "" : ", ") + printable({entry.name, std::min(entry.length, trace_name::capacity)}) +
                  " at depth " + std::to_string(depth);
     }
     if (!begun.empty()) message += "; the last kernels that began: " + begun;

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include <dynpar/detail/device_log.cuh>
+#include <dynpar/detail/printable.hpp>
 #include <dynpar/report.hpp>
 #include <dynpar/stream.cuh>
 
@@ -261,11 +262,11 @@ void check_device_launches(source_place place) {
 std::string describe(const device_failure& failure, std::uint64_t pending_limit) {
     std::string line = std::to_string(failure.count) + " x " + to_string(failure.call);
     if (loses_a_launch(failure.call)) {
-        line += " of " + (failure.kernel.empty() ? std::string("a kernel") : failure.kernel) + " " +
+        line += " of " + (failure.kernel.empty() ? std::string("a kernel") : detail::printable(failure.kernel)) + " " +
                 to_string(failure.first_shape);
     }
-    line += " at " + failure.file + ":" + std::to_string(failure.line) + ": " + cudaGetErrorName(failure.code) + " (" +
-            std::to_string(static_cast<int>(failure.code)) + ")";
+    line += " at " + detail::printable(failure.file) + ":" + std::to_string(failure.line) + ": " +
+            cudaGetErrorName(failure.code) + " (" + std::to_string(static_cast<int>(failure.code)) + ")";
     if (failure.code == cudaErrorLaunchPendingCountExceeded && pending_limit != 0) {
         line += ", the limit in force is " + std::to_string(pending_limit);
     }

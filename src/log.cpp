@@ -6,6 +6,8 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
+#include "dynpar/detail/printable.hpp"
+
 namespace dynpar::log {
 namespace {
 
@@ -43,7 +45,7 @@ std::shared_ptr<spdlog::logger> make_logger() {
         logger->set_level(to_spdlog(*wanted));
     } else {
         write_to(*logger, level::warn,
-                 std::string("environment DYNPAR_LOG: \"") + asked +
+                 "environment DYNPAR_LOG: \"" + detail::in_message(asked) +
                      "\" is no level; give debug, info, warn, error or off. Using " + to_string(default_level));
     }
     return logger;

@@ -252,6 +252,40 @@ TEST_CASE("an exception in a nested kernel reaches the caller, whatever it is, a
     CHECK(order == std::vector<int>{7});
 }
 
+struct evil {
+    static constexpr const char* name = "evil\x1b[2Jname";
+    int what = 0;
+
+    template <class Block>
+    void operator()(Block& block) const {
+        if (what == 0) throw std::runtime_error("red \x1b[31m\xc2\x9b");
+        if (what == 1 && block.thread_rank() == 0) block.sync();
+        if (what == 1) block.wait();
+        if (what == 2) block.launch(*this, shape(1, 2000));
+    }
+};
+
+TEST_CASE("control characters in a kernel's name or exception do not reach the terminal") {
+    host_engine engine;
+    const auto error_of = [&](int what) {
+        try {
+            engine.run(evil{what}, shape(1, 2));
+        } catch (const std::exception& e) {
+            return std::string(e.what());
+        }
+        return std::string("no error");
+    };
+    CHECK(error_of(0) ==
+          "dynpar: block 0 of evil\\x1b[2Jname <<<1, 2>>> at depth 0, thread 0, threw red "
+          "\\x1b[31m\\xc2\\x9b");
+    for (const int what : {0, 1, 2}) {
+        const std::string error = error_of(what);
+        CAPTURE(error);
+        CHECK(error.find("evil\\x1b[2Jname <<<1, 2") != std::string::npos);
+        CHECK(error.find('\x1b') == std::string::npos);
+    }
+}
+
 struct swallow_everything {
     template <class Block>
     void operator()(Block& block) const {

@@ -85,6 +85,12 @@ TEST_CASE("log: a DYNPAR_LOG that is no level gets one line, and the default") {
               warn_line + error_line);
 }
 
+TEST_CASE("log: control characters of DYNPAR_LOG do not reach the terminal") {
+    const std::string text = one_line_of_each("DYNPAR_LOG=\"$(printf 'red\\033[31m')\"");
+    CHECK(text.find("environment DYNPAR_LOG: \"red\\x1b[31m\" is no level") != std::string::npos);
+    CHECK(text.find('\x1b') == std::string::npos);
+}
+
 TEST_CASE("log: set_level beats DYNPAR_LOG") {
     CHECK(standard_error_of("log in a process of its own: set_level before anything is written", "DYNPAR_LOG=debug") ==
           info_line);

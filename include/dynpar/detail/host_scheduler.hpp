@@ -19,6 +19,7 @@
 #include "../engine_options.hpp"
 #include "../report.hpp"
 #include "host_grid.hpp"
+#include "printable.hpp"
 #include "progress_line.hpp"
 #include "run_range.hpp"
 
@@ -561,7 +562,7 @@ inline void host_scheduler::take_fault(const host_block_state& block, unsigned t
     try {
         throw;
     } catch (const std::exception& e) {
-        message += e.what();
+        message += printable(e.what());
     } catch (...) {
         message += "something that is not a std::exception";
     }
@@ -786,7 +787,7 @@ inline std::string host_scheduler::describe_meetings(const host_block_state& blo
 inline std::string host_scheduler::describe(const host_block_state& block) const {
     const host_grid& grid = *block.grid;
     return "block " + std::to_string(block.rank) + " of " +
-           std::string(grid.kernel->name.begin, grid.kernel->name.length) + " " + to_string(grid.shape) + " at depth " +
+           printable({grid.kernel->name.begin, grid.kernel->name.length}) + " " + to_string(grid.shape) + " at depth " +
            std::to_string(grid.depth);
 }
 

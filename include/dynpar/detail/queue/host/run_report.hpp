@@ -12,6 +12,7 @@
 
 #include "../../../report.hpp"
 #include "../../failure_table.cuh"
+#include "../../printable.hpp"
 #include "../memory/state.cuh"
 #include "engine_limits.hpp"
 #include "engine_memory.hpp"
@@ -75,7 +76,7 @@ public:
         }
         explain(result, done.abandoned);
         if (done.stopped == deadline_passed) {
-            throw deadlock_error("dynpar: the run of " + first.kernel + " " + to_string(first.shape) +
+            throw deadlock_error("dynpar: the run of " + printable(first.kernel) + " " + to_string(first.shape) +
                                  " was stopped by its deadline of " + std::to_string(options_->deadline_milliseconds) +
                                  " ms: " + std::to_string(done.grids) + " grids had begun, " +
                                  std::to_string(done.abandoned) + " were waiting to; " + what_workers_did(done) +
@@ -87,8 +88,8 @@ public:
     /// Of a run in which a kernel broke. What it has written is all that is left to read.
     [[noreturn]] static void throw_fault(const first_of_run& first, const run_result& done, cudaError_t code) {
         static_cast<void>(cudaGetLastError());
-        std::string message = "dynpar: a kernel broke in the run of " + first.kernel + " " + to_string(first.shape) +
-                              " on engine queue: " + cudaGetErrorName(code) + " (" +
+        std::string message = "dynpar: a kernel broke in the run of " + printable(first.kernel) + " " +
+                              to_string(first.shape) + " on engine queue: " + cudaGetErrorName(code) + " (" +
                               std::to_string(static_cast<int>(code)) + "): " + cudaGetErrorString(code);
         std::vector<std::string> begun;  // but for the run's own kernel, which begins first
         for (unsigned i = 0; i < run_result::most_begun && done.begun[i] != 0; ++i) {
@@ -96,7 +97,7 @@ public:
             const unsigned depth = done.begun[i] >> 1 & 63;
             const std::string name(kernel.name, kernel.name_length);
             if (depth != 0 || name != first.kernel.substr(0, trace_name::capacity))
-                begun.push_back(name + " at depth " + std::to_string(depth));
+                begun.push_back(printable(name) + " at depth " + std::to_string(depth));
         }
         if (begun.empty()) {
             message += first.shape.threads.count() > 1 ? "; no other kernel of several threads a block had begun"
