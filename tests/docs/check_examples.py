@@ -1,12 +1,15 @@
 """Runs the commands that the documents show and compares what they print.
 
-    check_examples.py [--without TEXT]... --path FOLDER... -- DOCUMENT...
+    check_examples.py [--without TEXT]... [--demo] --path FOLDER... -- DOCUMENT...
 
 A block that begins with "```text run" holds commands, "$ " before each, and below each what it prints. They are run as
 they stand, in one empty folder for each document, on the host engine: "cdp" is read as "host" in commands and output.
 Times and percentages may differ, and with them the columns: several spaces count as one. A line "..." stands for any
 lines, and at the end of a line for the rest of it. With "```text form" every number may differ. A command in which one
 of the texts after --without occurs is left out.
+
+A block that begins with "```text demo" is what scripts/demo prints without a GPU, and without the times at the ends of
+lines; spaces count. Only a build without CUDA prints it, which --demo says of this one.
 """
 import argparse
 import os
@@ -27,7 +30,7 @@ def blocks(document):
                 kind = None
             elif kind is not None:
                 lines.append(line)
-            elif line in ("```text run", "```text form"):
+            elif line in ("```text run", "```text form", "```text demo"):
                 kind, first, lines = line.split()[1], number + 1, []
 
 
@@ -42,6 +45,8 @@ def commands(first, lines):
 
 
 def comparable(line, kind):
+    if kind == "demo":
+        return re.sub(r"  [0-9.]+ (us|ms|s)$", "", line)
     line = line.replace("cdp", "host")
     line = re.sub(r"[0-9]+(\.[0-9]+)? (ns|us|ms|s)\b", "<time>", line)
     line = re.sub(r"[+-][0-9]+ %", "<percent>", line)
@@ -66,6 +71,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--path", action="append", default=[])
     parser.add_argument("--without", action="append", default=[])
+    parser.add_argument("--demo", action="store_true")
     parser.add_argument("documents", nargs="+")
     given = parser.parse_args()
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DYNPAR_")}
@@ -74,6 +80,8 @@ def main():
     for document in given.documents:
         with tempfile.TemporaryDirectory(prefix="dynpar-examples-") as folder:
             for kind, first, lines in blocks(document):
+                if kind == "demo" and not given.demo:
+                    continue
                 for number, command, expected in commands(first, lines):
                     if any(text in command for text in given.without):
                         continue
