@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "platform.hpp"
+
 namespace dynpar {
 
 /// How an engine allocates and copies. The functions throw (`std::bad_alloc`, `cuda_error`) and never return null;

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "platform.hpp"
+
 namespace dynpar {
 
 /// The engines, and `automatic`: the best that the program has and the machine can run.

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "platform.hpp"
+
 namespace dynpar::log {
 
 /// How important a line is. Lines below the log's level are not written.

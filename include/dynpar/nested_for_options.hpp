@@ -1,6 +1,8 @@
 // Which part of nested loops is left to whom: the options of `nested_for` and `nested_reduce_into`.
 #pragma once
 
+#include "platform.hpp"
+
 namespace dynpar {
 
 /// Into how many child grids `nested_for` puts long loops.

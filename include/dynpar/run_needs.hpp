@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "platform.hpp"
+
 namespace dynpar {
 
 /// What a run needed. A value that was not counted is empty: the device runtime engine counts pending launches and
