@@ -126,8 +126,9 @@ std::vector<T> to_host(const device_array<T>& array, std::size_t count) {
     return values;
 }
 
-void run_nested_hello_world(const dynpar::stream& stream, unsigned blocks, unsigned threads) {
-    std::printf("Execution Configuration: grid %u block %u\n", blocks, threads);
+void run_nested_hello_world(const samples::command_line& command, const dynpar::stream& stream, unsigned blocks,
+                            unsigned threads) {
+    command.say("Execution Configuration: grid " + std::to_string(blocks) + " block " + std::to_string(threads));
     const auto greetings = make_zeros<unsigned>(deepest_level + 1);
     dynpar::launch(stream, launch_configuration(blocks, threads).named("nested_hello_world"), nested_hello_world,
                    threads, 0u, greetings.get());
@@ -147,19 +148,20 @@ using parent_kernel = void (*)(int*, unsigned*);
 
 // Runs one of the parents; its data must end as (i + 1) * factor, for the host and for the grid that came after the
 // children.
-void run_parent(const dynpar::stream& stream, const char* name, parent_kernel kernel, int factor) {
+void run_parent(const samples::command_line& command, const dynpar::stream& stream, const char* name,
+                parent_kernel kernel, int factor) {
     const auto data = make_zeros<int>(data_size);
     const auto wrong = make_zeros<unsigned>(1);
-    std::printf("host_launch called\n");
+    command.say("host_launch called");
     dynpar::launch(stream, launch_configuration(1, data_size).named(name), kernel, data.get(), wrong.get());
-    std::printf("host_launch is end\n");
+    command.say("host_launch is end");
     dynpar::synchronize(stream);
 
-    std::printf("copy from device to host\n");
+    command.say("copy from device to host");
     const std::vector<int> result = to_host(data, data_size);
-    std::printf("Data: \n");
-    for (const int value : result) std::printf("%d ", value);
-    std::printf("\n");
+    std::string values;
+    for (const int value : result) values += std::to_string(value) + " ";
+    command.say("Data: \n" + values);
     for (unsigned i = 0; i < data_size; ++i) {
         const int expected = static_cast<int>(i + 1) * factor;
         if (result[i] != expected) {
@@ -202,12 +204,13 @@ int main(int argc, char** argv) {
 
         const dynpar::stream stream;
         if (part == "all" || part == "hello") {
-            run_nested_hello_world(stream, static_cast<unsigned>(blocks), static_cast<unsigned>(threads));
+            run_nested_hello_world(command, stream, static_cast<unsigned>(blocks), static_cast<unsigned>(threads));
         }
-        if (part == "all" || part == "parent-child") run_parent(stream, "parent", parent, 1);
-        if (part == "all" || part == "streams") run_parent(stream, "parent_of_two_streams", parent_of_two_streams, 2);
+        if (part == "all" || part == "parent-child") run_parent(command, stream, "parent", parent, 1);
+        if (part == "all" || part == "streams")
+            run_parent(command, stream, "parent_of_two_streams", parent_of_two_streams, 2);
         command.say("all right");
-        return samples::success;
+        return command.finish(samples::success);
     } catch (...) {
         return command.explain_exception();
     }
