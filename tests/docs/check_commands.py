@@ -1,14 +1,19 @@
 """Runs the commands with which the documents say that a program is built.
 
-    check_commands.py --root ROOT DOCUMENT...
+    check_commands.py --root ROOT [--prefix PREFIX] [--nvcc NVCC [--architecture sm_90]] DOCUMENT...
 
 A block that begins with "```text commands" is run as it stands, by bash, in a folder for each document in which ROOT's
 `include` and `src` are, as in a checkout. A block of C++ whose text before it ends with a file's name in backquotes and
 a colon is written to that file first. A block "```text printed" after the commands is what they print, all of it.
 
+After "commands" may stand what they need: "installed", where dynpar is installed in PREFIX, which <prefix> stands for
+and pkg-config finds, for the programs of tests/install; "nvcc", where there is nvcc. With an architecture, for machines
+without a GPU, it takes the place of "native", and the program is not run. What is not there is said.
+
 Ends with 77 where a library is not installed in the system: the commands are for one that has them.
 """
 import argparse
+import glob
 import os
 import re
 import shutil
@@ -38,13 +43,23 @@ def missing_header():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", required=True)
+    parser.add_argument("--prefix")
+    parser.add_argument("--nvcc")
+    parser.add_argument("--architecture")
     parser.add_argument("documents", nargs="+")
     given = parser.parse_args()
     missing = missing_header()
     if missing:
         print(f"skipped: not installed in the system: {missing}")
         return 77
-    run = wrong = 0
+    there = {"installed": given.prefix, "nvcc": given.nvcc}
+    environment = dict(os.environ)
+    if given.nvcc:
+        environment["PATH"] += os.pathsep + os.path.dirname(os.path.abspath(given.nvcc))
+    if given.prefix:
+        files = glob.glob(os.path.join(given.prefix, "**", "dynpar-core.pc"), recursive=True)
+        environment["PKG_CONFIG_PATH"] = os.path.dirname(files[0])
+    run = wrong = left_out = 0
     for document in given.documents:
         with open(document, encoding="utf-8") as file:
             text = file.read()
@@ -53,15 +68,27 @@ def main():
         with tempfile.TemporaryDirectory(prefix="dynpar-commands-") as folder:
             for name in ("include", "src"):
                 os.symlink(os.path.join(os.path.abspath(given.root), name), os.path.join(folder, name))
+            for file, program in (("main.cpp", "core/main.cpp"), ("main.cu", "cuda_core/main.cu")):
+                with open(os.path.join(folder, file), "w", encoding="utf-8") as source:
+                    source.write(f'#include "{os.path.abspath(given.root)}/tests/install/{program}"\n')
             printed = None
             for kind, line, before, content in blocks(text):
                 named = re.search(r"`([a-z]+\.c(?:u|pp))`[^`]*:$", before)
                 if kind.startswith("cpp") and named:
                     with open(os.path.join(folder, named[1]), "w", encoding="utf-8") as file:
                         file.write(content)
-                elif kind == "text commands":
+                elif kind.startswith("text commands"):
+                    needs = kind.split()[2:]
+                    if not all(there[need] for need in needs):
+                        left_out += 1
+                        continue
+                    if "installed" in needs:
+                        content = content.replace("<prefix>", given.prefix)
+                    if "nvcc" in needs and given.architecture:
+                        content = content.replace("-arch=native", f"-arch={given.architecture}")
+                        content = re.sub(r"^[.]/.*\n", "", content, flags=re.MULTILINE)
                     done = subprocess.run(["bash", "-eu", "-c", content], cwd=folder, stdout=subprocess.PIPE,
-                                          stderr=subprocess.PIPE, encoding="utf-8", check=False)
+                                          stderr=subprocess.PIPE, encoding="utf-8", env=environment, check=False)
                     run, printed = run + 1, done.stdout
                     if done.returncode != 0:
                         wrong += 1
@@ -69,7 +96,7 @@ def main():
                 elif kind == "text printed" and content != printed:
                     wrong += 1
                     print(f"{document}:{line}: the commands before print\n{printed}")
-    print(f"{run} blocks of commands run, {wrong} wrong")
+    print(f"{run} blocks of commands run, {wrong} wrong, {left_out} left out for want of nvcc or of an installation")
     return 1 if wrong or not run else 0
 
 
