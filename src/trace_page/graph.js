@@ -83,6 +83,7 @@ function drawGraph() {
   // The ruler.
   const marks = ticks(), step = marks.length > 1 ? marks[1] - marks[0] : to - from;
   context.font = "11px sans-serif";
+  graph.dataset.ruler = marks.map((tick) => Math.round(toX(tick)) + "|" + tickText(tick, step)).join(";");
   for (const tick of marks) {
     const x = Math.round(toX(tick));
     context.fillStyle = colours.quiet;

@@ -361,8 +361,22 @@ def case_range(page, grids):
     expect("m selects a grid's time, with what it launched", lambda: [float(range_data()[name]) for name in ("from", "to")], [grids[1][9], max(g[10] for g in below)])
 
 
+def ruler_is_right(page):
+    """Whether each mark of the ruler stands at the time that it names, and no two name the same; else the marks."""
+    marks = [mark.split("|") for mark in page.value("graph.dataset.ruler").split(";")]
+    left = page.value("timeline.getBoundingClientRect().left")
+    if len(marks) < 3 or len({text for _, text in marks}) != len(marks):
+        return marks
+    for x, text in marks:
+        number, unit = text.split(" ")
+        t = float(number) * {"ns": 1, "\u00b5s": 1e3, "ms": 1e6, "s": 1e9}[unit]
+        if abs(float(x) - (place_of(page, t)[0] - left)) > 1.5:
+            return marks, f"{t} is at {place_of(page, t)[0] - left}"
+    return True
+
+
 def case_graph(page, grids):
-    """Grids alive and multiprocessors in use, at the pointer."""
+    """Grids alive and multiprocessors in use, at the pointer; the ruler."""
     for t in (5250, 21250, 33333, 60250, 80000, 92500):
         page.pointer("mouseMoved", *place_of(page, t))
         # Where the pointer is exactly, a pixel is some hundred nanoseconds: nothing may begin or end nearby.
@@ -371,6 +385,12 @@ def case_graph(page, grids):
         alive = sum(1 for g in grids if g[9] is not None and g[8] <= t < g[10])
         busy = len({g[7] for g in grids if g[9] is not None and g[9] <= t < g[10]})
         expect(f"at {t}", lambda: page.value("readout.textContent.split(': ')[1]"), f"{alive} grids alive, {busy} of 4 multiprocessors in use")
+    page.press("0")
+    for zoomed in (0, 3, 6):
+        expect(f"the ruler, zoomed {zoomed} times", lambda: ruler_is_right(page), True)
+        for _ in range(3):
+            page.press("w")
+    page.press("0")
     expect("it is painted", lambda: page.value("(() => { const w = graph.width, p = graph.getContext('2d').getImageData(0, 56, w, 1).data; let n = 0; "
            "for (let x = 80; x < w; x += 10) if (p[4 * x + 2] > p[4 * x] + 40) ++n; return n; })()") > 20, True)
 
