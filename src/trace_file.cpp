@@ -28,6 +28,7 @@
 #include <dynpar/trace_page.hpp>
 #include <dynpar/trace_tree.hpp>
 
+#include "about_lines.hpp"
 #include "gzip.hpp"
 #include "whole_text.hpp"
 
@@ -355,7 +356,13 @@ void require_writable(const std::string& file) {
 
 void write_trace(std::ostream& out, const trace& t, trace_format format) {
     switch (format) {
-        case trace_format::tree: print_tree(out, t); break;
+        case trace_format::tree:
+            print_tree(out, t);
+            if (!t.about.empty()) {
+                out << '\n';
+                detail::write_about(out, t);
+            }
+            break;
         case trace_format::saved: save_trace(out, t); break;
         case trace_format::saved_gzip: write_packed(out, t, trace_format::saved); break;
         case trace_format::chrome: write_chrome_trace(out, t); break;

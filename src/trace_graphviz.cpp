@@ -8,6 +8,8 @@
 #include <dynpar/detail/nesting_classes.hpp>
 #include <dynpar/detail/printable.hpp>
 
+#include "about_lines.hpp"
+
 namespace dynpar {
 namespace {
 
@@ -25,7 +27,9 @@ std::string quoted(const std::string& text) {
 void write_dot(std::ostream& out, const trace& t) {
     using detail::nesting_classes;
     const nesting_classes classes(t);
-    out << "digraph nesting {\n    node [shape=box, fontname=\"monospace\"];\n    edge [fontname=\"monospace\"];\n"
+    out << "digraph nesting {\n";
+    detail::write_about(out, t, "    // ");
+    out << "    node [shape=box, fontname=\"monospace\"];\n    edge [fontname=\"monospace\"];\n"
            "    host [shape=ellipse, label="
         << quoted(t.engine.empty() ? "host" : t.engine + " engine on " + t.device) << "];\n";
     for (std::uint32_t i = 0; i < classes.size(); ++i) {

@@ -17,6 +17,7 @@
 #include <dynpar/version.hpp>
 
 #include "../samples/exit_status.hpp"
+#include "../src/about_lines.hpp"
 
 namespace {
 
@@ -41,17 +42,6 @@ int end_of_output() {
                                 "; send it to where there is room");
 }
 
-// A text of several lines: those after the first are indented.
-std::string lines_of(const std::string& text) {
-    std::string result;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        result += (begin == 0 ? "" : "\n  ") + dynpar::detail::printable(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return result;
-}
-
 void print_summary(const dynpar::trace& t) {
     std::uint64_t lost = 0;
     std::uint32_t deepest = 0;
@@ -68,7 +58,7 @@ void print_summary(const dynpar::trace& t) {
               << dynpar::time_text(t.nanoseconds) << '\n';
     if (t.missing != 0)
         std::cout << t.missing << " more grids were launched: there was no room for them in the trace\n";
-    for (const auto& [name, text] : t.about) std::cout << printable(name) << ": " << lines_of(text) << '\n';
+    dynpar::detail::write_about(std::cout, t);
 }
 
 }  // namespace

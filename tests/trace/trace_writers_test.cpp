@@ -177,6 +177,18 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 }  // namespace
 
+TEST_CASE("what is said of a run stands below a tree, and in comments of a graph") {
+    trace t = small_trace();
+    t.about = {{"command", "sum --elements 7"}, {"a \"name\"", "two\nlines"}};
+    std::ostringstream tree;
+    write_trace(tree, t, dynpar::trace_format::tree);
+    CHECK(tree.str().find("\n\ncommand: sum --elements 7\na \"name\": two\n  lines\n") != std::string::npos);
+    std::ostringstream dot;
+    write_trace(dot, t, dynpar::trace_format::dot);
+    CHECK(dot.str().find("digraph nesting {\n    // command: sum --elements 7\n    // a \"name\": two\n"
+                         "    //   lines\n    node ") == 0);
+}
+
 TEST_CASE("saved trace: what is read back is what was written") {
     trace before = small_trace();
     before.about = {{"command", "sum --elements 7"}, {"a \"name\"", "two\nlines"}};
