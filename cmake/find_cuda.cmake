@@ -17,7 +17,12 @@ endif()
 get_property(dynpar_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
 
 set(DYNPAR_WITH_CUDA OFF)
-if(DYNPAR_SANITIZE AND NOT DYNPAR_CUDA STREQUAL "OFF")
+if(NOT DYNPAR_WANTS_dynpar)
+    if(DYNPAR_CUDA STREQUAL "ON" OR DYNPAR_CDP1)
+        message(FATAL_ERROR "dynpar: CUDA is asked for, and DYNPAR_COMPONENTS is '${DYNPAR_COMPONENTS}', without dynpar: name it too.")
+    endif()
+    message(STATUS "dynpar: no dynpar::dynpar, which DYNPAR_COMPONENTS does not name")
+elseif(DYNPAR_SANITIZE AND NOT DYNPAR_CUDA STREQUAL "OFF")
     if(DYNPAR_CUDA STREQUAL "ON")
         message(FATAL_ERROR "dynpar: DYNPAR_SANITIZE instruments host code only; use it with DYNPAR_CUDA=OFF. "
                             "On a GPU use compute-sanitizer.")
