@@ -2,20 +2,17 @@
 // blocks.
 #pragma once
 
-#include <boost/context/fiber.hpp>
-#include <boost/context/stack_context.hpp>
+// Not <boost/context/fiber.hpp>: it brings half of the standard library, and each of nvcc's passes reads it.
+#include <boost/context/detail/fcontext.hpp>
 
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <system_error>
-#include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define DYNPAR_ADDRESS_SANITIZER 1
@@ -32,16 +29,21 @@
 namespace dynpar {
 namespace detail {
 
-/// A stack allocator for Boost.Context. Boost's own protected stacks check their guard page with an assert alone: once
-/// the process has all the mappings that the kernel allows, an overflow in a release build would run into a neighbour
-/// unnoticed.
+/// A stack with its guard page.
+struct fiber_stack {
+    char* top = nullptr;
+    std::size_t bytes = 0;
+};
+
+/// Makes stacks. Boost's own protected stacks check their guard page with an assert alone: once the process has all the
+/// mappings that the kernel allows, an overflow in a release build would run into a neighbour unnoticed.
 class guarded_stacks {
 public:
     explicit guarded_stacks(std::size_t bytes) : page_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
         usable_ = (bytes + page_ - 1) / page_ * page_;
     }
 
-    boost::context::stack_context allocate() {
+    fiber_stack allocate() const {
         const std::size_t total = usable_ + page_;
         void* memory = mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) no_stack();
@@ -51,16 +53,14 @@ public:
             errno = why;
             no_stack();
         }
-        boost::context::stack_context stack;
-        stack.size = total;
-        stack.sp = static_cast<char*>(memory) + total;
+        const fiber_stack stack{static_cast<char*>(memory) + total, total};
         forget_frames(stack);
         return stack;
     }
 
-    void deallocate(boost::context::stack_context& stack) {
+    static void deallocate(const fiber_stack& stack) {
         forget_frames(stack);
-        munmap(static_cast<char*>(stack.sp) - stack.size, stack.size);
+        munmap(stack.top - stack.bytes, stack.bytes);
     }
 
 private:
@@ -68,10 +68,11 @@ private:
     /// report the next user of the memory (a stack here, or of any thread) for touching them. These frames are the
     /// first ones, at the top. Clearing the marks of a whole stack would write an eighth of its size, and stacks may be
     /// larger than the machine's memory.
-    static void forget_frames(const boost::context::stack_context& stack) {
+    static void forget_frames(const fiber_stack& stack) {
 #if defined(DYNPAR_ADDRESS_SANITIZER)
-        const std::size_t bytes = std::min<std::size_t>(stack.size, std::size_t{1} << 20);
-        __asan_unpoison_memory_region(static_cast<char*>(stack.sp) - bytes, bytes);
+        const std::size_t most = std::size_t{1} << 20;
+        const std::size_t bytes = stack.bytes < most ? stack.bytes : most;
+        __asan_unpoison_memory_region(stack.top - bytes, bytes);
 #else
         (void)stack;
 #endif
@@ -92,26 +93,19 @@ private:
 /// blocks, or when it has nothing left to do. One carrier serves thread after thread and block after block.
 class carrier {
 public:
-    /// `work(carrier)` is called at every resume that follows the end of the previous call.
-    template <class Work>
-    carrier(guarded_stacks& stacks, Work work) {
-        stack_ = stacks.allocate();
-        fiber_ = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack_.sp, stack_.size, stack_),
-                                       stacks, [this, work](boost::context::fiber&& scheduler) {
-                                           arrived_in_carrier();
-                                           scheduler_ = std::move(scheduler);
-                                           while (!ended_) {
-                                               work(*this);
-                                               suspend();
-                                           }
-                                           leaving_carrier(true);
-                                           return std::move(scheduler_);
-                                       });
-    }
+    using work_function = void (*)(carrier& self, void* of);
+
+    /// `work(carrier, of)` is called at every resume that follows the end of the previous call. It throws nothing.
+    carrier(const guarded_stacks& stacks, work_function work, void* of)
+        : work_(work),
+          of_(of),
+          stack_(stacks.allocate()),
+          fiber_(boost::context::detail::make_fcontext(stack_.top, stack_.bytes, &carrier::begin)) {}
     /// Only while the carrier has nothing to do (never in the middle of a thread).
     ~carrier() {
         ended_ = true;
-        if (fiber_) resume();
+        resume();
+        guarded_stacks::deallocate(stack_);
     }
     carrier(const carrier&) = delete;
     carrier& operator=(const carrier&) = delete;
@@ -119,10 +113,9 @@ public:
     /// Called by the scheduler: lets the carrier run until it suspends itself.
     void resume() {
 #if defined(DYNPAR_ADDRESS_SANITIZER)
-        __sanitizer_start_switch_fiber(&scheduler_fake_stack_, static_cast<char*>(stack_.sp) - stack_.size,
-                                       stack_.size);
+        __sanitizer_start_switch_fiber(&scheduler_fake_stack_, stack_.top - stack_.bytes, stack_.bytes);
 #endif
-        fiber_ = std::move(fiber_).resume();
+        fiber_ = boost::context::detail::jump_fcontext(fiber_, this).fctx;
 #if defined(DYNPAR_ADDRESS_SANITIZER)
         __sanitizer_finish_switch_fiber(scheduler_fake_stack_, nullptr, nullptr);
 #endif
@@ -131,19 +124,32 @@ public:
     /// Called on the carrier: back to the scheduler, until it resumes this carrier.
     void suspend() {
         leaving_carrier(false);
-        scheduler_ = std::move(scheduler_).resume();
+        scheduler_ = boost::context::detail::jump_fcontext(scheduler_, nullptr).fctx;
         arrived_in_carrier();
     }
 
     /// Whether an address lies on this carrier's stack.
     bool has_on_stack(std::uintptr_t address) const {
-        const auto top = reinterpret_cast<std::uintptr_t>(stack_.sp);
-        return address < top && address >= top - stack_.size;
+        const auto top = reinterpret_cast<std::uintptr_t>(stack_.top);
+        return address < top && address >= top - stack_.bytes;
     }
 
     carrier* next = nullptr;  ///< link of the list that the carrier waits in
 
 private:
+    /// What runs on the stack, from the first resume on.
+    static void begin(boost::context::detail::transfer_t from) noexcept {
+        carrier& self = *static_cast<carrier*>(from.data);
+        self.scheduler_ = from.fctx;
+        self.arrived_in_carrier();
+        while (!self.ended_) {
+            self.work_(self, self.of_);
+            self.suspend();
+        }
+        self.leaving_carrier(true);
+        boost::context::detail::jump_fcontext(self.scheduler_, nullptr);  // for good
+    }
+
     // AddressSanitizer must be told of every switch, or it takes a fiber's stack for foreign memory.
     void leaving_carrier(bool for_ever) {
 #if defined(DYNPAR_ADDRESS_SANITIZER)
@@ -158,9 +164,11 @@ private:
 #endif
     }
 
-    boost::context::stack_context stack_;
-    boost::context::fiber fiber_;      // the carrier, while it is suspended
-    boost::context::fiber scheduler_;  // the scheduler, while the carrier runs
+    work_function work_;
+    void* of_;
+    fiber_stack stack_;
+    boost::context::detail::fcontext_t fiber_;                // the carrier, while it is suspended
+    boost::context::detail::fcontext_t scheduler_ = nullptr;  // the scheduler, while the carrier runs
     bool ended_ = false;
 #if defined(DYNPAR_ADDRESS_SANITIZER)
     void* fake_stack_ = nullptr;

@@ -604,7 +604,8 @@ inline void host_scheduler::leave(host_block_state* block) {
 
 inline carrier& host_scheduler::idle_carrier() {
     if (idle_ == nullptr) {
-        carriers_.push_back(std::make_unique<carrier>(stacks_, [this](carrier& self) { run_threads(self); }));
+        const auto work = [](carrier& self, void* of) { static_cast<host_scheduler*>(of)->run_threads(self); };
+        carriers_.push_back(std::make_unique<carrier>(stacks_, work, this));
         return *carriers_.back();
     }
     return *std::exchange(idle_, idle_->next);
