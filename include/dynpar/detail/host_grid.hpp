@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "../kernel.hpp"
@@ -59,6 +59,8 @@ struct host_grid {
         std::size_t bytes;  // with this header
     };
     scratch_memory* scratch = nullptr;
+
+    host_grid* next_ready = nullptr;  // link of its frame's list, until its last block begins
 
     host_grid* previous_live = nullptr;  // links of the scheduler's list of all grids
     host_grid* next_live = nullptr;
@@ -128,7 +130,28 @@ struct host_stream_state {
         host_grid* grid;                            // kind::grid
         std::shared_ptr<host_event_record> record;  // kind::record, kind::wait
     };
-    std::deque<item> items;
+    /// A queue. Not std::deque, which is long, and each of nvcc's passes reads it.
+    class item_list {
+    public:
+        bool empty() const { return first_ == items_.size(); }
+        const item& front() const { return items_[first_]; }
+        void push_back(item i) { items_.push_back(std::move(i)); }
+        item pop_front() {
+            item front = std::move(items_[first_++]);
+            if (first_ > items_.size() / 2) {  // seldom enough
+                items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(first_));
+                first_ = 0;
+            }
+            return front;
+        }
+        const item* begin() const { return items_.data() + first_; }
+        const item* end() const { return items_.data() + items_.size(); }
+
+    private:
+        std::vector<item> items_;
+        std::size_t first_ = 0;
+    };
+    item_list items;
     std::uint32_t number = 0;  // in the run
     bool busy = false;         // a grid of this stream is not complete
 };

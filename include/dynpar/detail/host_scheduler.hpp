@@ -1,15 +1,11 @@
 // The host engine's scheduler: runs the grids of one run, one simulated thread at a time, on the thread that called it.
 #pragma once
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <memory>
-#include <memory_resource>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -19,9 +15,12 @@
 #include "../engine_options.hpp"
 #include "../report.hpp"
 #include "host_grid.hpp"
+#include "host_pool.hpp"
+#include "least_greatest.hpp"
 #include "printable.hpp"
 #include "progress_line.hpp"
 #include "run_range.hpp"
+#include "steady_clock.hpp"
 
 namespace dynpar {
 namespace detail {
@@ -44,7 +43,7 @@ public:
           sync_depth_(options.limits.sync_depth.value_or(limits::default_sync_depth)),
           pending_limit_(options.limits.pending_launches.value_or(SIZE_MAX)),
           nesting_depth_(options.limits.nesting_depth.value_or(SIZE_MAX)),
-          trace_capacity_(std::min<std::size_t>(options.trace_grids, grid_record::none)),
+          trace_capacity_(least<std::size_t>(options.trace_grids, grid_record::none)),
           moldable_threads_(options.moldable_threads == 0 ? 1 : options.moldable_threads),
           wants_progress_(options.progress) {}
 
@@ -57,7 +56,7 @@ public:
     template <class Closure>
     report run(const host_kernel& kernel, const Closure& closure, const shape& s);
 
-    unsigned moldable_threads(unsigned most) const { return std::min(most, moldable_threads_); }
+    unsigned moldable_threads(unsigned most) const { return least(most, moldable_threads_); }
     /// Whether a call of the run, up to now, has failed.
     bool has_failures() const { return report_.failed_calls != 0; }
 
@@ -91,13 +90,13 @@ private:
     // Grids that are ready to begin, oldest first, and the block whose wait() they are the children of (null: the run's
     // own).
     struct frame {
-        std::deque<host_grid*> ready;
+        host_grid* first = nullptr;
+        host_grid* last = nullptr;  // if there is a first
         host_block_state* waiter = nullptr;
-        std::uint64_t appended = 0;
     };
 
     // -- grids
-    static constexpr std::size_t grid_alignment = 16;  // what kernels and their arguments may want: see check_kernel
+    static constexpr std::size_t grid_alignment = host_pool::alignment;  // what arguments may want: see check_kernel
     template <class Closure>
     host_grid* make_grid(const host_kernel& kernel, const Closure& closure, const shape& s, unsigned depth);
     template <class Closure>
@@ -122,7 +121,7 @@ private:
     void run_threads(carrier& self);
     void run_thread(host_block_state& block, unsigned rank);
     void take_fault(const host_block_state& block, unsigned thread);
-    void start_waiting(host_block_state* block, std::uint64_t own_launches);
+    void start_waiting(host_block_state* block, host_grid* last_before);
     void leave(host_block_state* block);
     void resume_all(host_block_state* block, carrier_list& parked);
     carrier& idle_carrier();
@@ -139,7 +138,7 @@ private:
     carrier* idle_ = nullptr;
     host_block_state* current_ = nullptr;
 
-    std::pmr::unsynchronized_pool_resource memory_;
+    host_pool memory_;
     std::vector<frame> frames_;
     host_grid* live_ = nullptr;
     std::uint64_t pending_ = 0;
@@ -149,7 +148,7 @@ private:
     std::uint64_t deepest_wait_ = 0;  // plus one
     std::uint32_t streams_ = 0;
     std::vector<host_trace_record> traced_;
-    std::chrono::steady_clock::time_point begun_;
+    std::int64_t begun_ = 0;
 
     std::size_t sync_depth_;
     std::size_t pending_limit_;
@@ -172,7 +171,7 @@ host_grid* host_scheduler::make_grid(const host_kernel& kernel, const Closure& c
                                      unsigned depth) {
     constexpr std::size_t record_bytes = (sizeof(host_grid) + grid_alignment - 1) / grid_alignment * grid_alignment;
     constexpr std::size_t bytes = record_bytes + sizeof(Closure);
-    auto* memory = static_cast<std::byte*>(memory_.allocate(bytes, grid_alignment));
+    auto* memory = static_cast<std::byte*>(memory_.allocate(bytes));
     auto* grid = new (memory) host_grid;
     grid->closure = new (memory + record_bytes) Closure(closure);
     grid->bytes = bytes;
@@ -211,7 +210,7 @@ inline void host_scheduler::destroy(host_grid* grid) {
     const std::size_t bytes = grid->bytes;
     live_bytes_ -= bytes;
     grid->~host_grid();
-    memory_.deallocate(grid, bytes, grid_alignment);
+    memory_.deallocate(grid, bytes);
 }
 
 /// In the order of C8, which is the same on every engine.
@@ -288,8 +287,9 @@ inline bool host_scheduler::points_into_block(const host_block_state& block, con
 }
 
 inline void host_scheduler::make_ready(host_grid* grid) {
-    frames_.back().ready.push_back(grid);
-    ++frames_.back().appended;
+    frame& top = frames_.back();
+    (top.first == nullptr ? top.first : top.last->next_ready) = grid;
+    top.last = grid;
 }
 
 /// Advances a stream as far as possible: up to a grid, or to an event that is not complete. A completed event advances
@@ -303,8 +303,7 @@ inline void host_scheduler::advance(std::shared_ptr<host_stream_state> first) {
             const host_stream_state::item& front = stream->items.front();
             if (front.what == host_stream_state::item::kind::wait && !front.record->complete)
                 break;  // its record advances us
-            const host_stream_state::item item = std::move(stream->items.front());
-            stream->items.pop_front();
+            const host_stream_state::item item = stream->items.pop_front();
             if (item.what == host_stream_state::item::kind::grid) {
                 stream->busy = true;
                 make_ready(item.grid);
@@ -351,7 +350,7 @@ inline void host_scheduler::on_progress(host_grid* grid) {
             return;
         }
         ++report_.grids;
-        report_.deepest_nesting = std::max(report_.deepest_nesting, grid->depth);
+        report_.deepest_nesting = greatest(report_.deepest_nesting, grid->depth);
         host_grid* above = grid->parent;
         host_block_state* launcher = grid->launcher;
         const std::shared_ptr<host_stream_state> stream = std::move(grid->stream);
@@ -397,16 +396,13 @@ inline std::uint32_t host_scheduler::trace_launch(operation o, const host_kernel
 }
 
 /// Nanoseconds since the run's start.
-inline std::uint64_t host_scheduler::now() const {
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - begun_).count());
-}
+inline std::uint64_t host_scheduler::now() const { return static_cast<std::uint64_t>(steady_nanoseconds() - begun_); }
 
-inline void host_scheduler::add_pending() { most_pending_ = std::max(most_pending_, ++pending_); }
+inline void host_scheduler::add_pending() { most_pending_ = greatest(most_pending_, ++pending_); }
 
 inline void host_scheduler::add_live(std::size_t bytes) {
     live_bytes_ += bytes;
-    most_live_bytes_ = std::max(most_live_bytes_, live_bytes_);
+    most_live_bytes_ = greatest(most_live_bytes_, live_bytes_);
 }
 
 /// What is to be said of a run that is over.
@@ -454,7 +450,7 @@ report host_scheduler::run(const host_kernel& kernel, const Closure& closure, co
     } at_the_end{*this};
     running_ = true;
     const run_range range("host", kernel.name);
-    if (trace_capacity_ != 0) begun_ = std::chrono::steady_clock::now();
+    if (trace_capacity_ != 0) begun_ = steady_nanoseconds();
     report_ = report{};
     report_.engine = "host";
     report_.device = "CPU";
@@ -484,16 +480,16 @@ inline void host_scheduler::run_until_complete() {
             frames_.pop_back();
             block->waiting = false;
             run_block(block);
-        } else if (!top.ready.empty()) {
-            host_grid* grid = top.ready.front();
-            auto* block = new (memory_.allocate(sizeof(host_block_state), alignof(host_block_state))) host_block_state;
+        } else if (top.first != nullptr) {
+            host_grid* grid = top.first;
+            auto* block = new (memory_.allocate(sizeof(host_block_state))) host_block_state;
             block->scheduler = this;
             block->grid = grid;
             block->rank = grid->next_block++;
             block->live_threads = grid->threads;
             ++grid->running_blocks;
             if (block->rank == 0 && grid->id != grid_record::none) traced_[grid->id].begun = now();
-            if (grid->next_block == grid->blocks) top.ready.pop_front();
+            if (grid->next_block == grid->blocks) top.first = std::exchange(grid->next_ready, nullptr);
             run_block(block);
         } else if (top.waiter != nullptr) {
             throw deadlock_error("dynpar: deadlock on the host engine: " + describe(*top.waiter) + " waits for " +
@@ -506,7 +502,8 @@ inline void host_scheduler::run_until_complete() {
 
 /// Runs a block until it returns or waits for children that are not complete.
 inline void host_scheduler::run_block(host_block_state* block) {
-    const std::uint64_t appended_before = frames_.back().appended;
+    // What becomes ready from now on is the block's: while it runs, no other launches, and no grid begins.
+    host_grid* const last_before = frames_.back().first == nullptr ? nullptr : frames_.back().last;
     current_ = block;
     if (!block->at_wait.empty()) resume_all(block, block->at_wait);
     while (!cancelled_) {
@@ -532,7 +529,7 @@ inline void host_scheduler::run_block(host_block_state* block) {
             if (block->incomplete == 0) {
                 resume_all(block, block->at_wait);
             } else {
-                start_waiting(block, frames_.back().appended - appended_before);
+                start_waiting(block, last_before);
                 current_ = nullptr;
                 return;
             }
@@ -583,23 +580,23 @@ inline void host_scheduler::resume_all(host_block_state* block, carrier_list& pa
     }
 }
 
-inline void host_scheduler::start_waiting(host_block_state* block, std::uint64_t own_launches) {
-    // The block's launches that are ready are the newest part of the frame: while a block runs, no other launches.
+/// Those of the top frame's grids that come after `last_before` become a frame of their own.
+inline void host_scheduler::start_waiting(host_block_state* block, host_grid* last_before) {
+    frame& top = frames_.back();
     frame children;
     children.waiter = block;
-    std::deque<host_grid*>& ready = frames_.back().ready;
-    const auto first = ready.end() - static_cast<std::ptrdiff_t>(own_launches);
-    children.ready.assign(first, ready.end());
-    ready.erase(first, ready.end());
+    children.first = std::exchange(last_before != nullptr ? last_before->next_ready : top.first, nullptr);
+    children.last = top.last;
+    top.last = last_before;
     block->waiting = true;
-    frames_.push_back(std::move(children));
+    frames_.push_back(children);
 }
 
 /// Frees a block's state once its threads have returned and its children, which count on it, are complete.
 inline void host_scheduler::leave(host_block_state* block) {
     if (block->live_threads != 0 || block->incomplete != 0) return;
     block->~host_block_state();
-    memory_.deallocate(block, sizeof(host_block_state), alignof(host_block_state));
+    memory_.deallocate(block, sizeof(host_block_state));
 }
 
 inline carrier& host_scheduler::idle_carrier() {
@@ -630,7 +627,7 @@ inline status host_scheduler::wait(host_block_state& block, host_thread_memory& 
         }
         return status::sync_depth_exceeded;
     }
-    deepest_wait_ = std::max<std::uint64_t>(deepest_wait_, std::uint64_t{block.grid->depth} + 1);
+    deepest_wait_ = greatest<std::uint64_t>(deepest_wait_, std::uint64_t{block.grid->depth} + 1);
     if (block.live_threads == 1 && block.incomplete == 0) return status::success;
     carrier& self = *block.running;
     block.at_wait.push_back(self);
@@ -681,7 +678,7 @@ inline void* host_scheduler::shared(host_block_state& block, host_thread_memory&
     }
     if (block.shared == nullptr) block.shared.reset(new std::byte[room]);
     void* memory = block.shared.get() + thread.shared_used;
-    thread.shared_used = std::min((thread.shared_used + bytes + 15) / 16 * 16, room);
+    thread.shared_used = least((thread.shared_used + bytes + 15) / 16 * 16, room);
     return memory;
 }
 
