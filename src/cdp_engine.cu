@@ -1,12 +1,12 @@
 // The host's side of the device runtime engine: the state of a run on the device, and the report made of it.
 #include <dynpar/engine/cdp.cuh>
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <chrono>
 #include <climits>
 #include <cstring>
 #include <future>
-#include <thread>
 
 namespace dynpar {
 namespace detail {
@@ -231,8 +231,8 @@ void cdp_host::wait() {
 /// that has lost launches and then makes no progress is given up: CUDA's device runtime can hang once launches are over
 /// the pending limit (seen in plain CUDA too), and a run that has lost a launch has failed anyway.
 void cdp_host::watch() {
-    using namespace std::chrono_literals;
-    constexpr auto patience = 10s;
+    constexpr std::int64_t millisecond = 1000000;
+    constexpr std::int64_t patience = 10000 * millisecond;
     progress_line line(options_.progress, cdp_engine::name);
     struct side_channel {  // copies that do not wait for the run
         cudaStream_t stream = nullptr;
@@ -242,14 +242,14 @@ void cdp_host::watch() {
             if (counters != nullptr && !device_is_stuck()) static_cast<void>(cudaFreeHost(counters));
         }
     } side;
-    const auto begun = progress_line::clock::now();
-    auto looked = begun, moved = begun;
+    const std::int64_t begun = steady_nanoseconds();
+    std::int64_t looked = begun, moved = begun;
     unsigned long long before = 0;
     while (cudaStreamQuery(stream()) == cudaErrorNotReady) {
-        const auto now = progress_line::clock::now();
-        if (now - begun <= 1s) continue;
-        std::this_thread::sleep_for(1ms);
-        if (now - looked < 200ms) continue;
+        const std::int64_t now = steady_nanoseconds();
+        if (now - begun <= 1000 * millisecond) continue;
+        usleep(1000);
+        if (now - looked < 200 * millisecond) continue;
         looked = now;
         if (side.stream == nullptr &&
             (cudaStreamCreateWithFlags(&side.stream, cudaStreamNonBlocking) != cudaSuccess ||
@@ -275,7 +275,7 @@ void cdp_host::watch() {
 
 /// The run stands still and will not end: says what was lost, from what can be copied past it.
 void cdp_host::give_up(cudaStream_t past_the_run) {
-    device_is_stuck() = true;
+    note_stuck_device();
     cdp_run& run = *copy_;
     report r = empty_report();
     if (cudaMemcpyAsync(&run, run_, sizeof run, cudaMemcpyDeviceToHost, past_the_run) == cudaSuccess &&

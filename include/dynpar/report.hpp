@@ -1,7 +1,6 @@
 // What the host learns about a run: how many grids ran, what failed, what it needed; and the exceptions that say it.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "detail/printable.hpp"
+#include "detail/stable_sort.hpp"
 #include "run_needs.hpp"
 #include "shape.hpp"
 #include "status.hpp"
@@ -122,30 +122,34 @@ inline std::string describe_failures(const report& r) {
     lines += "; " + count(r.grids, "grid", "grids") + " ran";
     if (r.pending_limit != 0) lines += "; limit on pending launches: " + std::to_string(r.pending_limit);
 
-    std::vector<const failure*> kinds;
+    std::vector<unsigned> kinds;
     std::uint64_t known = 0;
     for (const failure& f : r.failures) {
-        kinds.push_back(&f);
+        kinds.push_back(static_cast<unsigned>(kinds.size()));
         known += f.count;
     }
     // Stable: of equals the first of the report.
-    std::stable_sort(kinds.begin(), kinds.end(), [](const failure* a, const failure* b) {
+    detail::stable_sort(kinds, [&](unsigned left, unsigned right) {
         const auto loses = [](const failure& f) {
             return f.operation == operation::launch || f.operation == operation::then;
         };
-        return loses(*a) != loses(*b) ? loses(*a) : a->count > b->count;
+        const failure &a = r.failures[left], &b = r.failures[right];
+        return loses(a) != loses(b) ? loses(a) : a.count > b.count;
     });
     constexpr std::size_t most_lines = 8;  // an endless recursion fails at each depth
     const std::size_t shown = kinds.size() <= most_lines + 1 ? kinds.size() : most_lines;
     std::uint64_t listed = 0;
     std::vector<std::string> advices;
     for (std::size_t i = 0; i < kinds.size(); ++i) {
-        const failure& f = *kinds[i];
+        const failure& f = r.failures[kinds[i]];
         if (i < shown) {
             lines += "\n  " + describe(f);
             listed += f.count;
         }
-        if (std::find(advices.begin(), advices.end(), advice(f)) == advices.end()) advices.push_back(advice(f));
+        const std::string what_to_do = advice(f);
+        bool is_new = true;
+        for (const std::string& other : advices) is_new = is_new && other != what_to_do;
+        if (is_new) advices.push_back(what_to_do);
     }
     if (shown < kinds.size()) {
         const bool are_all = known == r.failed_calls;
@@ -161,12 +165,18 @@ inline std::string describe_failures(const report& r) {
 
 /// Sorts the failures for reading: by depth, then by call and kernel.
 inline void sort_failures(report& r) {
-    std::sort(r.failures.begin(), r.failures.end(), [](const failure& a, const failure& b) {
+    std::vector<unsigned> order;
+    for (std::size_t i = 0; i < r.failures.size(); ++i) order.push_back(static_cast<unsigned>(i));
+    detail::stable_sort(order, [&](unsigned left, unsigned right) {
+        const failure &a = r.failures[left], &b = r.failures[right];
         if (a.depth != b.depth) return a.depth < b.depth;
         if (a.operation != b.operation) return a.operation < b.operation;
-        if (const int order = a.kernel.compare(b.kernel); order != 0) return order < 0;
+        if (const int by_name = a.kernel.compare(b.kernel); by_name != 0) return by_name < 0;
         return a.count < b.count;
     });
+    std::vector<failure> sorted;
+    for (const unsigned i : order) sorted.push_back(std::move(r.failures[i]));
+    r.failures.swap(sorted);
 }
 
 /// Thrown by `run` when a call in a kernel failed, most often a launch that was lost. Do not trust the run's results.

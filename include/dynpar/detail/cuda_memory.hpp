@@ -3,8 +3,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <atomic>
-
 #include "../buffer.hpp"
 #include "../cuda_error.hpp"
 
@@ -13,10 +11,13 @@ namespace detail {
 
 /// Set when a run was given up because the GPU made no progress: from then on a call that waits for the GPU never
 /// returns, and freeing memory is such a call. What is left then is to end the process.
-inline std::atomic<bool>& device_is_stuck() {
-    static std::atomic<bool> stuck{false};
+inline bool& stuck_device() {
+    static bool stuck = false;
     return stuck;
 }
+// Any thread may ask; the compilers' own atomics, since <atomic> is long.
+inline bool device_is_stuck() { return __atomic_load_n(&stuck_device(), __ATOMIC_SEQ_CST); }
+inline void note_stuck_device() { __atomic_store_n(&stuck_device(), true, __ATOMIC_SEQ_CST); }
 
 /// The current device's memory. Allocations throw `cuda_error`.
 inline const memory_space& cuda_memory() {

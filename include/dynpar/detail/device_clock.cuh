@@ -3,12 +3,12 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 
 #include "../cuda_error.hpp"
 #include "launch_grid.cuh"
+#include "least_greatest.hpp"
+#include "steady_clock.hpp"
 
 namespace dynpar {
 namespace detail {
@@ -32,8 +32,7 @@ inline std::int64_t host_nanoseconds() {
 #if defined(DYNPAR_SIMULATED_GPU)
     return static_cast<std::int64_t>(simulated_gpu::nanoseconds());  // one clock, so that a run is the same every time
 #else
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
+    return steady_nanoseconds();
 #endif
 }
 
@@ -119,7 +118,7 @@ class run_clock {
 public:
     /// `begun`: the run's start, by the host's clock.
     run_clock(const clock_pair& before, const clock_pair& after, std::int64_t begun)
-        : before_(before), begun_(begun), error_(std::max(before.error, after.error)) {
+        : before_(before), begun_(begun), error_(greatest(before.error, after.error)) {
         const double span = static_cast<double>(after.device - before.device);
         if (span > 0) drift_ = (static_cast<double>(after.host - before.host) - span) / span;
     }

@@ -4,7 +4,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -16,6 +15,7 @@
 #include "../status.hpp"
 #include "../trace.hpp"
 #include "device_clock.cuh"
+#include "stable_sort.hpp"
 
 namespace dynpar {
 namespace detail {
@@ -148,7 +148,7 @@ inline std::vector<device_trace_record> in_launch_order(const std::vector<device
         if (records[i].name != device_trace_record::unused) order.push_back(i);
     }
     const std::vector<unsigned> chained = places_in_chains(records, order);
-    std::sort(order.begin(), order.end(), [&](unsigned a, unsigned b) {
+    stable_sort(order, [&](unsigned a, unsigned b) {
         if (records[a].launched != records[b].launched) return records[a].launched < records[b].launched;
         if (records[a].depth != records[b].depth) return records[a].depth < records[b].depth;
         return chained[a] != chained[b] ? chained[a] < chained[b] : a < b;

@@ -3,9 +3,10 @@
 
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
+
+#include "steady_clock.hpp"
 
 namespace dynpar {
 namespace detail {
@@ -13,10 +14,8 @@ namespace detail {
 /// Shows nothing where it is not wanted, where standard error is no terminal, and in the first second.
 class progress_line {
 public:
-    using clock = std::chrono::steady_clock;
-
     progress_line(bool wanted, const char* engine) : engine_(engine), on_(wanted && isatty(STDERR_FILENO) == 1) {
-        if (on_) begun_ = last_ = clock::now();
+        if (on_) begun_ = last_ = steady_nanoseconds();
     }
     ~progress_line() {
         if (shown_) std::fputs("\r\033[K", stderr);
@@ -30,17 +29,16 @@ public:
     /// Whether it is time for the next line.
     bool due() const {
         if (!on_) return false;
-        const clock::time_point now = clock::now();
-        return now - last_ >= (shown_ ? std::chrono::milliseconds(200) : std::chrono::milliseconds(1000));
+        return steady_nanoseconds() - last_ >= (shown_ ? 200 : 1000) * std::int64_t{1000000};
     }
 
     /// Shows a line in place of the one before: "12345 grids done, 17 live, 2500000 per second".
     void show(std::uint64_t count, const char* what, std::uint64_t rest, const char* what_rest) {
-        const clock::time_point now = clock::now();
-        const double seconds = std::chrono::duration<double>(now - last_).count();
+        const std::int64_t now = steady_nanoseconds();
+        const double seconds = static_cast<double>(now - last_) * 1e-9;
         const double rate = seconds > 0 ? static_cast<double>(count - last_count_) / seconds : 0;
         std::fprintf(stderr, "\rdynpar: %s: %.0f s: %llu %s, %llu %s, %.0f per second\033[K", engine_,
-                     std::chrono::duration<double>(now - begun_).count(), static_cast<unsigned long long>(count), what,
+                     static_cast<double>(now - begun_) * 1e-9, static_cast<unsigned long long>(count), what,
                      static_cast<unsigned long long>(rest), what_rest, rate);
         std::fflush(stderr);
         last_ = now;
@@ -52,8 +50,8 @@ private:
     const char* engine_;
     bool on_;
     bool shown_ = false;
-    clock::time_point begun_;
-    clock::time_point last_;
+    std::int64_t begun_ = 0;
+    std::int64_t last_ = 0;
     std::uint64_t last_count_ = 0;
 };
 

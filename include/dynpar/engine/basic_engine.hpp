@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <type_traits>
@@ -14,6 +13,7 @@
 #include "../buffer.hpp"
 #include "../call_outcome.hpp"
 #include "../detail/launch_check.hpp"
+#include "../detail/mutex.hpp"
 #include "../detail/value_calls.hpp"
 #include "../reducer.hpp"
 #include "../report.hpp"
@@ -31,19 +31,19 @@ struct alignas(16) value_place {
 class value_places {
 public:
     std::optional<buffer<value_place>> take() {
-        const std::lock_guard<std::mutex> guard(mutex_);
+        const mutex_lock guard(mutex_);
         if (spare_.empty()) return {};
         std::optional<buffer<value_place>> place(std::move(spare_.back()));
         spare_.pop_back();
         return place;
     }
     void keep(buffer<value_place> place) {
-        const std::lock_guard<std::mutex> guard(mutex_);
+        const mutex_lock guard(mutex_);
         spare_.push_back(std::move(place));
     }
 
 private:
-    std::mutex mutex_;  // several threads may call
+    mutex mutex_;  // several threads may call
     std::vector<buffer<value_place>> spare_;
 };
 

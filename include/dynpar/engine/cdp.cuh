@@ -3,7 +3,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
@@ -16,6 +15,7 @@
 #include "../detail/cdp_run.cuh"
 #include "../detail/cuda_memory.hpp"
 #include "../detail/launch_check.hpp"
+#include "../detail/least_greatest.hpp"
 #include "../detail/run_range.hpp"
 #include "../detail/run_stream.hpp"
 #include "../detail/value_calls.hpp"
@@ -769,7 +769,7 @@ public:
     std::string device() const { return host_->device(); }
     /// The threads that a moldable block gets, of at most as many as `most` says.
     unsigned moldable_threads(at_most most) const {
-        return options_.moldable_threads == 0 ? most.threads : std::min(most.threads, options_.moldable_threads);
+        return options_.moldable_threads == 0 ? most.threads : detail::least(most.threads, options_.moldable_threads);
     }
     /// How many slots a reducer of this engine has.
     unsigned reducer_slots() const { return host_->reducer_slots(); }

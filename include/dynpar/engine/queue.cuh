@@ -9,8 +9,6 @@
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +20,7 @@
 #include "../detail/cuda_memory.hpp"
 #include "../detail/launch_check.hpp"
 #include "../detail/launch_grid.cuh"
+#include "../detail/least_greatest.hpp"
 #include "../detail/queue/host/host_side.hpp"
 #include "../detail/queue/persistent_grid.cuh"
 #include "../detail/run_range.hpp"
@@ -125,7 +124,7 @@ public:
     /// The GPU's name.
     std::string device() const { return host_->device(); }
     /// The threads that a moldable block gets, of at most as many as `most` says.
-    unsigned moldable_threads(at_most most) const { return std::min(most.threads, options().moldable_threads); }
+    unsigned moldable_threads(at_most most) const { return detail::least(most.threads, options().moldable_threads); }
     /// How many slots a reducer of this engine has: one for each thread that a run may have.
     unsigned reducer_slots() const { return host_->launcher().most_warps() * warp_threads; }
     /// As given, with what was not given filled in.

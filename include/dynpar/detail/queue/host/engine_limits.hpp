@@ -4,7 +4,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include "../../../cuda_error.hpp"
 #include "../../../limits.hpp"
+#include "../../least_greatest.hpp"
 #include "../memory/state.cuh"
 
 namespace dynpar {
@@ -31,7 +31,7 @@ public:
         }
         if (wanted.nesting_depth) {
             note_own_limit("nesting_depth", *wanted.nesting_depth,
-                           std::min<std::size_t>(*wanted.nesting_depth, info::depth_mask));
+                           least<std::size_t>(*wanted.nesting_depth, info::depth_mask));
         }
         set_stack(wanted, traced);
         if (wanted.printf_bytes) {
@@ -99,11 +99,11 @@ private:
         std::size_t reckoned = 1024 + stack_kept_free + sync_depth_ * of_a_wait;
         // CUDA sets a stack aside for every thread that the device can hold: gigabytes, where nobody has asked for deep
         // waits.
-        if (!wanted.sync_depth) reckoned = std::min<std::size_t>(reckoned, stack_by_default);
+        if (!wanted.sync_depth) reckoned = least<std::size_t>(reckoned, stack_by_default);
         const std::size_t asked = wanted.stack_bytes.value_or(reckoned);
         std::size_t before = 0;
         check(cudaDeviceGetLimit(&before, cudaLimitStackSize), "asking for the stack's size");
-        const cudaError_t code = set_device_limit("stack_bytes", cudaLimitStackSize, std::max(before, asked));
+        const cudaError_t code = set_device_limit("stack_bytes", cudaLimitStackSize, greatest(before, asked));
         limit_result& result = results_.back();
         result.asked = asked;
         stack_bytes_ = result.got.value_or(0);

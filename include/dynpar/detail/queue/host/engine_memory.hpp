@@ -3,13 +3,13 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "../../least_greatest.hpp"
 #include "../memory/state.cuh"
 #include "cuda_handles.hpp"
 #include "queue_options.hpp"
@@ -49,7 +49,7 @@ public:
         block_deques_ = allocate<wide_task>(warps / 2 * tuning::block_deque_capacity, "the queue engine's deques");
         free_nodes_ = allocate<arena_index>(warps * tuning::node_cache_capacity, "the queue engine's free grid nodes");
         free_pieces_ = allocate<arena_index>(warps * tuning::piece_cache_capacity, "the queue engine's free pieces");
-        if (options.trace_grids != 0) allocate_trace(options, most_warps / (std::min(least_threads, 128u) / warp_size));
+        if (options.trace_grids != 0) allocate_trace(options, most_warps / (least(least_threads, 128u) / warp_size));
         // Room for a request and a donation of every warp, and then as many again.
         while (cells_ < 2 * warps) cells_ *= 2;
         warp_cells_ = allocate<transfer_cell>(cells_, "the queue engine's transfer cells");
@@ -110,13 +110,13 @@ private:
         std::size_t free_bytes = 0, all_bytes = 0;
         check(cudaMemGetInfo(&free_bytes, &all_bytes), "asking for free device memory");
         if (options.memory_bytes == 0) {
-            options.memory_bytes = options.limits.heap_bytes.value_or(std::min(std::size_t{4} << 30, free_bytes / 4));
+            options.memory_bytes = options.limits.heap_bytes.value_or(least(std::size_t{4} << 30, free_bytes / 4));
         }
         check_memory("queue_options::memory_bytes, not given,", options.memory_bytes);  // the device is full
         arena_begin_ = traced_descriptors + static_cast<arena_index>(trace_capacity_) * traced_descriptor_units;
         // Places are 32 bits, with one bit kept for other uses.
         arena_units_ =
-            std::min<std::size_t>(arena_begin_ - 1 + options.memory_bytes / unit_bytes, (std::size_t{1} << 31) - 1);
+            least<std::size_t>(arena_begin_ - 1 + options.memory_bytes / unit_bytes, (std::size_t{1} << 31) - 1);
         arena_ = allocate<unsigned char>(
             arena_bytes(), options.trace_grids != 0
                                ? "the queue engine's memory for grids (queue_options::memory_bytes, and 128 bytes for "

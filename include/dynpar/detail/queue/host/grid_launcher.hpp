@@ -4,16 +4,15 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <cstddef>
-#include <mutex>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "../../../cuda_error.hpp"
 #include "../../../kernel.hpp"
+#include "../../least_greatest.hpp"
+#include "../../mutex.hpp"
 #include "../memory/state.cuh"
 #include "cuda_handles.hpp"
 #include "queue_options.hpp"
@@ -54,7 +53,7 @@ public:
         options_ = &options;
         // A warp is cheapest; 1 where every block does little.
         options.moldable_threads =
-            options.moldable_threads == 0 ? warp_size : std::min(options.moldable_threads, least_threads());
+            options.moldable_threads == 0 ? warp_size : least(options.moldable_threads, least_threads());
         // A device with two worker blocks of 1024 threads has as many warps as one with many small ones.
         most_warps_ = multiprocessors_ * static_cast<unsigned>(properties.maxThreadsPerMultiProcessor) / warp_size;
         // Now: later it could wait for other runs.
@@ -71,8 +70,8 @@ public:
 
     /// The widest worker block that this persistent grid was compiled for.
     unsigned most_worker_threads(const void* grid) {
-        const std::lock_guard<std::mutex> guard(mutex_);
-        unsigned& most = grids_[grid].most_threads;
+        const mutex_lock guard(mutex_);
+        unsigned& most = known(grid).most_threads;
         if (most == 0) {
             const relaxed_capture allowed;
             most = static_cast<unsigned>(attributes_of(grid).maxThreadsPerBlock);
@@ -90,13 +89,15 @@ public:
     /// It waits for no run. `kernel` is an address that is the kernel's alone.
     template <class Ask>
     first_kernel find(const void* kernel, const Ask& ask) {
-        const std::lock_guard<std::mutex> guard(mutex_);
-        if (const auto known = kernels_.find(kernel); known != kernels_.end()) return known->second;
+        const mutex_lock guard(mutex_);
+        for (const known_kernel& known : kernels_)
+            if (known.kernel == kernel) return known.where;
         constexpr const char* doing = "asking where a kernel is on the device";
         const relaxed_capture allowed;
         check(ask(static_cast<first_kernel*>(answer_.get()), beside_.get()), doing);
         check(cudaStreamSynchronize(beside_.get()), doing);
-        return kernels_.emplace(kernel, *static_cast<const first_kernel*>(answer_.get())).first->second;
+        kernels_.push_back({kernel, *static_cast<const first_kernel*>(answer_.get())});
+        return kernels_.back().where;
     }
 
     /// Whether the host may launch a grid of that shape.
@@ -111,7 +112,7 @@ public:
         if (options_->block_threads != 0) return options_->block_threads;
         const unsigned needed =
             s.moldable ? 1 : (static_cast<unsigned>(s.threads.count()) + warp_size - 1) / warp_size * warp_size;
-        return std::max(std::min(least_threads(), most_worker_threads), needed);
+        return greatest(least(least_threads(), most_worker_threads), needed);
     }
     unsigned shared_bytes_for(unsigned threads) const {
         return state_bytes(threads) + (options_->shared_bytes + 15) / 16 * 16;
@@ -119,14 +120,14 @@ public:
 
     /// `wants_reserve`: whether there may be one.
     worker_block_counts worker_blocks(const void* grid, unsigned threads, unsigned bytes, bool wants_reserve) {
-        const std::lock_guard<std::mutex> guard(mutex_);
+        const mutex_lock guard(mutex_);
         const worker_block_counts wanted = counts(blocks_that_fit(grid, threads, bytes), threads, wants_reserve);
         const unsigned on_each = (wanted.all + multiprocessors_ - 1) / multiprocessors_;
         // What worker blocks do not need of the shared memory is first-level cache, and the scheduler lives in that. A
         // hint: who is not given it is only slower.
         const std::size_t all = shared_bytes_of_multiprocessor_;
         const std::size_t percent =
-            std::min<std::size_t>((on_each * (bytes + shared_bytes_reserved_) * 100 + all - 1) / all, 100);
+            least<std::size_t>((on_each * (bytes + shared_bytes_reserved_) * 100 + all - 1) / all, 100);
         ask_for_shared_memory(grid, static_cast<int>(percent));
         return wanted;
     }
@@ -134,7 +135,7 @@ public:
     /// The grid that a run begins with, for so many worker blocks of so many threads.
     first_grid first(const first_kernel& kernel, const shape& s, const void* payload, unsigned payload_size,
                      unsigned worker_blocks, unsigned threads, bool traced) const {
-        const width_choice choice = choose_width(s, std::min(options_->moldable_threads, threads));
+        const width_choice choice = choose_width(s, least(options_->moldable_threads, threads));
         first_grid first{};
         first.shape = s;
         put_descriptor(first.descriptor, s, choice.threads, traced ? first_trace_id : dynpar::grid_record::none);
@@ -151,39 +152,53 @@ public:
 private:
     /// What is known of a persistent grid.
     struct known_grid {
-        struct fit {
-            unsigned threads, bytes, blocks;
-        };
-        unsigned most_threads = 0;  // of a worker block; 0: not asked yet
-        std::vector<fit> fits;      // worker blocks, on the device
-        int percent = -1;  // of a multiprocessor's shared memory that was asked for last; -1: CUDA's own choice
+        const void* grid;
+        unsigned most_threads;  // of a worker block; 0: not asked yet
+        int percent;            // of a multiprocessor's shared memory that was asked for last; -1: CUDA's own choice
+    };
+    /// How many worker blocks of a persistent grid fit on the device.
+    struct known_fit {
+        const void* grid;
+        unsigned threads, bytes, blocks;
+    };
+    /// Where a kernel is.
+    struct known_kernel {
+        const void* kernel;
+        first_kernel where;
     };
 
+    /// Valid until the next call.
+    known_grid& known(const void* grid) {
+        for (known_grid& g : grids_)
+            if (g.grid == grid) return g;
+        grids_.push_back({grid, 0, -1});
+        return grids_.back();
+    }
     static cudaFuncAttributes attributes_of(const void* grid) {
         cudaFuncAttributes attributes{};
         check(cudaFuncGetAttributes(&attributes, grid), "asking for the persistent grid's attributes");
         return attributes;
     }
     void ask_for_shared_memory(const void* grid, int percent) {
-        known_grid& known = grids_[grid];
-        if (known.percent == percent) return;
+        known_grid& asked = known(grid);
+        if (asked.percent == percent) return;
         const relaxed_capture allowed;
         check(cudaFuncSetAttribute(grid, cudaFuncAttributePreferredSharedMemoryCarveout, percent),
               "asking for a large first-level cache");
-        known.percent = percent;
+        asked.percent = percent;
     }
     /// Lets worker blocks have so much. Never less than before: another engine may be about to launch with as much.
     static void allow_shared_memory(const void* grid, unsigned bytes) {
-        static std::mutex attributes;
-        const std::lock_guard<std::mutex> guard(attributes);
+        static mutex attributes;
+        const mutex_lock guard(attributes);
         const int wanted = static_cast<int>(bytes);
-        if (wanted <= std::max(48 * 1024, attributes_of(grid).maxDynamicSharedSizeBytes)) return;
+        if (wanted <= greatest(48 * 1024, attributes_of(grid).maxDynamicSharedSizeBytes)) return;
         check(cudaFuncSetAttribute(grid, cudaFuncAttributeMaxDynamicSharedMemorySize, wanted),
               "asking for the worker blocks' shared memory (queue_options::shared_bytes)");
     }
     unsigned blocks_that_fit(const void* grid, unsigned threads, unsigned bytes) {
-        for (const known_grid::fit& fit : grids_[grid].fits)
-            if (fit.threads == threads && fit.bytes == bytes) return fit.blocks;
+        for (const known_fit& fit : fits_)
+            if (fit.grid == grid && fit.threads == threads && fit.bytes == bytes) return fit.blocks;
         const relaxed_capture allowed;
         allow_shared_memory(grid, bytes);
         ask_for_shared_memory(grid, -1);  // or CUDA counts what fits into what other worker blocks have asked for
@@ -197,8 +212,9 @@ private:
                     " bytes of shared memory does not fit; lower queue_options::block_threads or shared_bytes",
                 DYNPAR_HERE);
         }
-        grids_[grid].fits.push_back({threads, bytes, static_cast<unsigned>(blocks) * multiprocessors_});
-        return grids_[grid].fits.back().blocks;
+        const unsigned on_device = static_cast<unsigned>(blocks) * multiprocessors_;
+        fits_.push_back({grid, threads, bytes, on_device});
+        return on_device;
     }
 
     /// With a reserve, if nothing is said of worker blocks, each multiprocessor has one, and there is room for another.
@@ -210,11 +226,11 @@ private:
         return {at_once, has_reserve ? 2 * at_once : at_once};
     }
     unsigned wanted_blocks(unsigned that_fit, unsigned threads) const {
-        const unsigned room = std::min(that_fit, most_warps_ / (threads / warp_size));
+        const unsigned room = least(that_fit, most_warps_ / (threads / warp_size));
         // 16 warps a multiprocessor run fastest: more of them crowd each other out of the first-level cache.
-        const unsigned enough = multiprocessors_ * std::max(1u, 512 / threads);
-        const unsigned wanted = options_->worker_blocks != 0 ? options_->worker_blocks : std::min(that_fit, enough);
-        return std::max(1u, std::min(wanted, room));
+        const unsigned enough = multiprocessors_ * greatest(1u, 512 / threads);
+        const unsigned wanted = options_->worker_blocks != 0 ? options_->worker_blocks : least(that_fit, enough);
+        return greatest(1u, least(wanted, room));
     }
 
     const queue_options* options_ = nullptr;  // the engine's
@@ -223,9 +239,11 @@ private:
     std::size_t shared_bytes_of_multiprocessor_ = 0;
     std::size_t shared_bytes_reserved_ = 0;  // by CUDA, of each block
     unsigned most_warps_ = 0;
-    std::mutex mutex_;  // of what follows: several threads may enqueue
-    std::unordered_map<const void*, known_grid> grids_;
-    std::unordered_map<const void*, first_kernel> kernels_;
+    mutex mutex_;  // of what follows: several threads may enqueue
+    // Few, and looked through one by one: <unordered_map> is long, and each of nvcc's passes reads it.
+    std::vector<known_grid> grids_;
+    std::vector<known_fit> fits_;
+    std::vector<known_kernel> kernels_;
     owned_stream beside_;  // for questions
     pinned_memory answer_;
 };

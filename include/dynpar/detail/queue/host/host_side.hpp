@@ -2,17 +2,14 @@
 #pragma once
 
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,7 +17,10 @@
 #include "../../../kernel.hpp"
 #include "../../../report.hpp"
 #include "../../launch_grid.cuh"
+#include "../../least_greatest.hpp"
+#include "../../mutex.hpp"
 #include "../../progress_line.hpp"
+#include "../../steady_clock.hpp"
 #include "../engine_lock.cuh"
 #include "../memory/state.cuh"
 #include "cuda_handles.hpp"
@@ -92,7 +92,7 @@ public:
     bool shows_progress() const { return progress_.get() != nullptr; }
 
     /// Held from begin() to launched(): several threads may enqueue runs.
-    std::unique_lock<std::mutex> lock_launches() { return std::unique_lock<std::mutex>(launches_mutex_); }
+    mutex_lock lock_launches() { return mutex_lock(launches_mutex_); }
 
     /// Makes ready for a run in `stream`: it follows the engine's last one.
     std::shared_ptr<pending_run> begin(cudaStream_t stream, text kernel, const shape& s) {
@@ -134,10 +134,10 @@ public:
         v.result = run.result_;
         v.worker_blocks = blocks.at_once;
         v.block_threads = threads;
-        v.moldable_threads = std::min(options_.moldable_threads, threads);
-        v.sync_depth = static_cast<unsigned>(std::min<std::size_t>(limits_.sync_depth(), info::depth_mask));
+        v.moldable_threads = least(options_.moldable_threads, threads);
+        v.sync_depth = static_cast<unsigned>(least<std::size_t>(limits_.sync_depth(), info::depth_mask));
         v.nesting_depth = static_cast<unsigned>(
-            std::min<std::size_t>(options_.limits.nesting_depth.value_or(info::depth_mask), info::depth_mask));
+            least<std::size_t>(options_.limits.nesting_depth.value_or(info::depth_mask), info::depth_mask));
         v.stack_bytes = static_cast<unsigned>(limits_.stack_bytes());
         v.shared_bytes = (options_.shared_bytes + 15) / 16 * 16;
         v.deadline_nanoseconds = options_.deadline_milliseconds * 1000000;
@@ -236,7 +236,7 @@ private:
         const run_result& done = *run.result_;
         if (run.trace_ && run.trace_run_ == done.trace_run) return;
         run.trace_run_ = done.trace_run;
-        std::vector<device_trace_record> records(std::min<std::size_t>(done.trace_places, memory_.trace_capacity()));
+        std::vector<device_trace_record> records(least<std::size_t>(done.trace_places, memory_.trace_capacity()));
         check(cudaMemcpy(records.data(), memory_.trace_records(), records.size() * sizeof(device_trace_record),
                          cudaMemcpyDeviceToHost),
               "reading the trace");
@@ -264,19 +264,18 @@ private:
             add_grids(t, *on_device, records, engine_kind::queue, run.first_.kernel, clock);
         }
         for (const dynpar::grid_record& grid : t.grids) {
-            if (grid.ended != dynpar::grid_record::never) t.nanoseconds = std::max(t.nanoseconds, grid.ended);
+            if (grid.ended != dynpar::grid_record::never) t.nanoseconds = greatest(t.nanoseconds, grid.ended);
         }
         if (run.ended_ != 0) t.nanoseconds = static_cast<std::uint64_t>(run.ended_ - run.begun_);
     }
 
     /// Until the run is complete. The workers write down now and then how far they are.
     void show_progress(const pending_run& run) const {
-        using namespace std::chrono_literals;
         progress_line line(true, "queue");
-        const auto begun = progress_line::clock::now();
+        const std::int64_t begun = steady_nanoseconds();
         while (cudaEventQuery(run.complete_.get()) == cudaErrorNotReady) {
-            if (progress_line::clock::now() - begun <= 1s) continue;
-            std::this_thread::sleep_for(1ms);
+            if (steady_nanoseconds() - begun <= 1000000000) continue;
+            usleep(1000);
             if (!line.due()) continue;
             const auto counters = static_cast<unsigned long long*>(progress_.get());
             if (cudaMemcpyAsync(counters, &memory_.control()->grids, sizeof(*counters), cudaMemcpyDeviceToHost,
@@ -295,7 +294,7 @@ private:
     }
 
     run_result* take_result() {
-        const std::lock_guard<std::mutex> guard(results_mutex_);
+        const mutex_lock guard(results_mutex_);
         if (free_results_.empty()) {
             constexpr std::size_t at_a_time = 16;
             results_.push_back(allocate_pinned(at_a_time * sizeof(run_result), "allocating host memory for reports"));
@@ -305,17 +304,17 @@ private:
         run_result* result = free_results_.back();
         free_results_.pop_back();
         result->finished = 0;
-        std::fill(std::begin(result->begun), std::end(result->begun), 0u);
+        for (unsigned& begun : result->begun) begun = 0;
         return result;
     }
     void give_back(run_result* result) {
-        const std::lock_guard<std::mutex> guard(results_mutex_);
+        const mutex_lock guard(results_mutex_);
         free_results_.push_back(result);
     }
     /// To make an event takes a microsecond, which is much of an empty run.
     owned_event take_event() {
         {
-            const std::lock_guard<std::mutex> guard(results_mutex_);
+            const mutex_lock guard(results_mutex_);
             if (!free_events_.empty()) {
                 auto event = std::move(free_events_.back());
                 free_events_.pop_back();
@@ -325,7 +324,7 @@ private:
         return make_event();
     }
     void give_back(owned_event event) {
-        const std::lock_guard<std::mutex> guard(results_mutex_);
+        const mutex_lock guard(results_mutex_);
         free_events_.push_back(std::move(event));
     }
 
@@ -337,7 +336,7 @@ private:
     run_reporter reporter_;
     std::unique_ptr<clock_comparison> clocks_;  // only where runs are traced
     std::weak_ptr<pending_run> last_traced_;
-    std::mutex launches_mutex_;  // of what follows, and of last_traced_
+    mutex launches_mutex_;  // of what follows, and of last_traced_
     // Of the last run, which owns it, or gives it back to free_events_: there it means that run until another run
     // records it.
     cudaEvent_t last_complete_ = nullptr;
@@ -347,7 +346,7 @@ private:
 
     owned_stream progress_stream_;        // null if no progress is shown
     pinned_memory progress_;              // two counters
-    std::mutex results_mutex_;            // of what follows
+    mutex results_mutex_;                 // of what follows
     std::vector<pinned_memory> results_;  // arrays of run_result
     std::vector<run_result*> free_results_;
     std::vector<owned_event> free_events_;

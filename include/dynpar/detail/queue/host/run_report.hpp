@@ -3,7 +3,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "../../../report.hpp"
 #include "../../failure_table.cuh"
+#include "../../least_greatest.hpp"
 #include "../../printable.hpp"
 #include "../memory/state.cuh"
 #include "engine_limits.hpp"
@@ -69,7 +69,7 @@ public:
             f.status = stop_status(done);
             f.kernel = "grids that were launched and had not begun (first grid: " + first.kernel + ")";
             f.shape = first.shape;
-            f.count = std::max<std::uint64_t>(done.abandoned, 1);
+            f.count = greatest<std::uint64_t>(done.abandoned, 1);
             result.lost_launches += f.count;
             result.failed_calls += f.count;
             result.failures.push_back(std::move(f));
@@ -103,7 +103,7 @@ public:
             message += first.shape.threads.count() > 1 ? "; no other kernel of several threads a block had begun"
                                                        : "; no kernel of several threads a block had begun";
         }
-        for (std::size_t i = 0; i < std::min<std::size_t>(begun.size(), 3); ++i) {  // the first to suspect
+        for (std::size_t i = 0; i < least<std::size_t>(begun.size(), 3); ++i) {  // the first to suspect
             message += (i == 0 ? "; last to begin for the first time: " : ", before it ") + begun[begun.size() - 1 - i];
         }
         if (const char* what_to_do = advice(code); *what_to_do != '\0') message += std::string("; ") + what_to_do;
