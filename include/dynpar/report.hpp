@@ -139,17 +139,16 @@ inline std::string describe_failures(const report& r) {
     constexpr std::size_t most_lines = 8;  // an endless recursion fails at each depth
     const std::size_t shown = kinds.size() <= most_lines + 1 ? kinds.size() : most_lines;
     std::uint64_t listed = 0;
-    std::vector<std::string> advices;
+    std::string advices;
     for (std::size_t i = 0; i < kinds.size(); ++i) {
         const failure& f = r.failures[kinds[i]];
         if (i < shown) {
             lines += "\n  " + describe(f);
             listed += f.count;
         }
-        const std::string what_to_do = advice(f);
-        bool is_new = true;
-        for (const std::string& other : advices) is_new = is_new && other != what_to_do;
-        if (is_new) advices.push_back(what_to_do);
+        const std::string what_to_do = "\n  What to do: " + advice(f) + "\n";
+        if ((advices + "\n").find(what_to_do) == std::string::npos)
+            advices.append(what_to_do, 0, what_to_do.size() - 1);
     }
     if (shown < kinds.size()) {
         const bool are_all = known == r.failed_calls;
@@ -159,8 +158,7 @@ inline std::string describe_failures(const report& r) {
     } else if (listed < r.failed_calls) {
         lines += "\n  and " + std::to_string(r.failed_calls - listed) + " more of further kinds";
     }
-    for (const std::string& what_to_do : advices) lines += "\n  What to do: " + what_to_do;
-    return lines;
+    return lines + advices;
 }
 
 /// Sorts the failures for reading: by depth, then by call and kernel.

@@ -95,7 +95,7 @@ inline const trace_name* find_name(const device_trace& trace, unsigned long long
 /// Fills in the grids of a trace and how many are missing. `root`: the name of the run's first kernel.
 inline void add_grids(trace& t, const device_trace& from, const std::vector<device_trace_record>& records,
                       engine_kind engine, const std::string& root, const run_clock& clock) {
-    t.grids.resize(records.size());
+    std::vector<grid_record>(records.size()).swap(t.grids);
     for (std::size_t i = 0; i < records.size(); ++i) {
         const device_trace_record& record = records[i];
         grid_record& grid = t.grids[i];
@@ -156,13 +156,12 @@ inline std::vector<device_trace_record> in_launch_order(const std::vector<device
     if (order.size() > most) order.resize(most);
     std::vector<unsigned> place_now(records.size(), grid_record::none);
     for (unsigned i = 0; i < order.size(); ++i) place_now[order[i]] = i;
-    std::vector<device_trace_record> result;
-    result.reserve(order.size());
-    for (const unsigned from : order) {
-        device_trace_record record = records[from];
+    std::vector<device_trace_record> result(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        device_trace_record& record = result[i];
+        record = records[order[i]];
         record.parent = record.parent < records.size() ? place_now[record.parent] : grid_record::none;
         record.continues = record.continues < records.size() ? place_now[record.continues] : grid_record::none;
-        result.push_back(record);
     }
     return result;
 }

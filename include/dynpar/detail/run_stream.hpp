@@ -3,18 +3,16 @@
 
 #include <cuda_runtime_api.h>
 
-#include <memory>
-
 #include "../cuda_error.hpp"
+#include "cuda_owner.hpp"
 
 namespace dynpar {
 namespace detail {
 
 struct stream_delete {
-    using pointer = cudaStream_t;
     void operator()(cudaStream_t stream) const noexcept { static_cast<void>(cudaStreamDestroy(stream)); }
 };
-using owned_stream = std::unique_ptr<CUstream_st, stream_delete>;
+using owned_stream = cuda_owner<cudaStream_t, stream_delete>;
 
 /// A blocking stream: a run begins after what was given to CUDA's default stream before, as a kernel launched with
 /// `<<<>>>` does. Programs rely on that without knowing it: `cudaMemcpy` from pageable memory comes back before the

@@ -5,10 +5,11 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
-#include <memory>
 #include <string>
+#include <vector>
 
 #include "../../../cuda_error.hpp"
+#include "../../cuda_owner.hpp"
 #include "../../run_stream.hpp"
 
 namespace dynpar {
@@ -22,13 +23,39 @@ struct pinned_delete {
     void operator()(void* memory) const noexcept { static_cast<void>(cudaFreeHost(memory)); }
 };
 struct event_delete {
-    using pointer = cudaEvent_t;
     void operator()(cudaEvent_t event) const noexcept { static_cast<void>(cudaEventDestroy(event)); }
 };
 
-using device_memory = std::unique_ptr<void, device_delete>;
-using pinned_memory = std::unique_ptr<void, pinned_delete>;
-using owned_event = std::unique_ptr<CUevent_st, event_delete>;
+using device_memory = cuda_owner<void*, device_delete>;
+using pinned_memory = cuda_owner<void*, pinned_delete>;
+using owned_event = cuda_owner<cudaEvent_t, event_delete>;
+
+/// Several of one kind. The vectors are all of one type, which is compiled once.
+template <class Owner>
+class owned_together {
+public:
+    owned_together() = default;
+    ~owned_together() {
+        while (!empty()) take();
+    }
+    owned_together(const owned_together&) = delete;
+    owned_together& operator=(const owned_together&) = delete;
+
+    bool empty() const { return all_.empty(); }
+    typename Owner::pointer add(Owner one) {
+        all_.push_back(one.get());
+        return one.release();
+    }
+    /// The latest.
+    Owner take() {
+        Owner one(static_cast<typename Owner::pointer>(all_.back()));
+        all_.pop_back();
+        return one;
+    }
+
+private:
+    std::vector<void*> all_;
+};
 
 /// `what` it is for, as in "allocating 64 bytes for the trace".
 inline device_memory allocate_on_device(std::size_t bytes, const char* what) {

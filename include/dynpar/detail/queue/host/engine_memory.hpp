@@ -7,7 +7,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "../../least_greatest.hpp"
 #include "../memory/state.cuh"
@@ -93,8 +92,7 @@ private:
     /// So many elements of a trivial type, for `what`.
     template <class T>
     T* allocate(std::size_t count, const char* what) {
-        memory_.push_back(allocate_on_device(count * sizeof(T), what));
-        return static_cast<T*>(memory_.back().get());
+        return static_cast<T*>(memory_.add(allocate_on_device(count * sizeof(T), what)));
     }
     void allocate_trace(const queue_options& options, std::size_t worker_blocks) {
         // Every worker block may have taken more numbers than it needed: half of all numbers are for these.
@@ -138,8 +136,8 @@ private:
         check(cudaDeviceSynchronize(), "preparing the queue engine");
     }
 
-    std::vector<device_memory> memory_;  // all of it, which what follows points to
-    std::size_t cells_ = 1;              // of each kind
+    owned_together<device_memory> memory_;  // all of it, which what follows points to
+    std::size_t cells_ = 1;                 // of each kind
     std::size_t arena_units_ = 0;
     std::size_t trace_capacity_ = 0;
     arena_index arena_begin_ = 1;

@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "../../../cuda_error.hpp"
 #include "../../../kernel.hpp"
 #include "../../least_greatest.hpp"
 #include "../../mutex.hpp"
+#include "../../record_list.hpp"
 #include "../memory/state.cuh"
 #include "cuda_handles.hpp"
 #include "queue_options.hpp"
@@ -90,14 +90,13 @@ public:
     template <class Ask>
     first_kernel find(const void* kernel, const Ask& ask) {
         const mutex_lock guard(mutex_);
-        for (const known_kernel& known : kernels_)
-            if (known.kernel == kernel) return known.where;
+        const auto is_it = [kernel](const known_kernel& known) { return known.kernel == kernel; };
+        if (const known_kernel* const known = kernels_.find(is_it); known != nullptr) return known->where;
         constexpr const char* doing = "asking where a kernel is on the device";
         const relaxed_capture allowed;
         check(ask(static_cast<first_kernel*>(answer_.get()), beside_.get()), doing);
         check(cudaStreamSynchronize(beside_.get()), doing);
-        kernels_.push_back({kernel, *static_cast<const first_kernel*>(answer_.get())});
-        return kernels_.back().where;
+        return kernels_.add({kernel, *static_cast<const first_kernel*>(answer_.get())}).where;
     }
 
     /// Whether the host may launch a grid of that shape.
@@ -167,12 +166,9 @@ private:
         first_kernel where;
     };
 
-    /// Valid until the next call.
     known_grid& known(const void* grid) {
-        for (known_grid& g : grids_)
-            if (g.grid == grid) return g;
-        grids_.push_back({grid, 0, -1});
-        return grids_.back();
+        known_grid* const found = grids_.find([grid](const known_grid& known) { return known.grid == grid; });
+        return found != nullptr ? *found : grids_.add({grid, 0, -1});
     }
     static cudaFuncAttributes attributes_of(const void* grid) {
         cudaFuncAttributes attributes{};
@@ -197,8 +193,10 @@ private:
               "asking for the worker blocks' shared memory (queue_options::shared_bytes)");
     }
     unsigned blocks_that_fit(const void* grid, unsigned threads, unsigned bytes) {
-        for (const known_fit& fit : fits_)
-            if (fit.grid == grid && fit.threads == threads && fit.bytes == bytes) return fit.blocks;
+        const auto is_it = [&](const known_fit& fit) {
+            return fit.grid == grid && fit.threads == threads && fit.bytes == bytes;
+        };
+        if (const known_fit* const fit = fits_.find(is_it); fit != nullptr) return fit->blocks;
         const relaxed_capture allowed;
         allow_shared_memory(grid, bytes);
         ask_for_shared_memory(grid, -1);  // or CUDA counts what fits into what other worker blocks have asked for
@@ -213,7 +211,7 @@ private:
                 DYNPAR_HERE);
         }
         const unsigned on_device = static_cast<unsigned>(blocks) * multiprocessors_;
-        fits_.push_back({grid, threads, bytes, on_device});
+        fits_.add({grid, threads, bytes, on_device});
         return on_device;
     }
 
@@ -240,11 +238,10 @@ private:
     std::size_t shared_bytes_reserved_ = 0;  // by CUDA, of each block
     unsigned most_warps_ = 0;
     mutex mutex_;  // of what follows: several threads may enqueue
-    // Few, and looked through one by one: <unordered_map> is long, and each of nvcc's passes reads it.
-    std::vector<known_grid> grids_;
-    std::vector<known_fit> fits_;
-    std::vector<known_kernel> kernels_;
-    owned_stream beside_;  // for questions
+    record_list<known_grid> grids_;
+    record_list<known_fit> fits_;
+    record_list<known_kernel> kernels_;  // those that the host has run: few
+    owned_stream beside_;                // for questions
     pinned_memory answer_;
 };
 

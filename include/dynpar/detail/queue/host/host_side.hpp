@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -56,12 +55,13 @@ private:
     unsigned long long stream_ = 0;  // number
     bool refused_ = false;
     bool captured_ = false;
-    report report_;                       // if it was refused
-    clock_pair clocks_before_;            // only in traced runs, as what follows
-    std::int64_t begun_ = 0;              // by the host's clock
-    std::int64_t ended_ = 0;              // likewise; 0: it was over when somebody came to wait for it
-    std::optional<dynpar::trace> trace_;  // once it is read
-    unsigned trace_run_ = 0;              // which run that is: a captured one may be replayed
+    report report_;             // if it was refused
+    clock_pair clocks_before_;  // only in traced runs, as what follows
+    std::int64_t begun_ = 0;    // by the host's clock
+    std::int64_t ended_ = 0;    // likewise; 0: it was over when somebody came to wait for it
+    bool has_trace_ = false;    // once it is read
+    dynpar::trace trace_;
+    unsigned trace_run_ = 0;  // which run that is: a captured one may be replayed
 };
 
 class host_side : public std::enable_shared_from_this<host_side> {
@@ -183,14 +183,9 @@ public:
             throw std::logic_error(
                 "dynpar: the run was captured in a graph that has not been replayed, or not been waited for");
         }
-        std::optional<dynpar::trace> trace;
-        if (is_traced()) {
-            const auto lock = lock_launches();
-            keep_trace(run);
-            trace = run.trace_;
-        }
+        dynpar::trace trace = trace_of(run);
         report result = reporter_.of(run.first_, *run.result_);
-        if (trace) result.trace = std::move(*trace);
+        result.trace = std::move(trace);
         return result;
     }
 
@@ -229,12 +224,19 @@ private:
         return cudaEventSynchronize(run.complete_.get());
     }
 
+    /// Empty if there is none.
+    dynpar::trace trace_of(pending_run& run) {
+        if (!is_traced()) return {};
+        const auto lock = lock_launches();
+        keep_trace(run);
+        return run.trace_;
+    }
     /// Reads the trace of a run, which the next one writes over, when it is complete.
     void keep_trace(pending_run& run) {
-        if (!run.captured_ && (run.trace_ || !run.complete_)) return;
+        if (!run.captured_ && (run.has_trace_ || !run.complete_)) return;
         if (wait_until_complete(run) != cudaSuccess) return;  // told by whoever waits for the run
         const run_result& done = *run.result_;
-        if (run.trace_ && run.trace_run_ == done.trace_run) return;
+        if (run.has_trace_ && run.trace_run_ == done.trace_run) return;
         run.trace_run_ = done.trace_run;
         std::vector<device_trace_record> records(least<std::size_t>(done.trace_places, memory_.trace_capacity()));
         check(cudaMemcpy(records.data(), memory_.trace_records(), records.size() * sizeof(device_trace_record),
@@ -244,14 +246,15 @@ private:
         check(cudaMemcpy(on_device.get(), memory_.trace(), sizeof(device_trace), cudaMemcpyDeviceToHost),
               "reading the trace");
         if (on_device->runs != done.trace_run) records.clear();  // a replay, or a run after it, has written over it
-        records = in_launch_order(records, options_.trace_grids);
+        in_launch_order(records, options_.trace_grids).swap(records);
         if (done.stopped != not_stopped) {
             for (device_trace_record& record : records) {
                 if (record.status == status::success && record.begun == dynpar::grid_record::never)
                     record.status = stop_status(done);
             }
         }
-        dynpar::trace& t = run.trace_.emplace();
+        run.has_trace_ = true;
+        dynpar::trace& t = run.trace_ = dynpar::trace();
         t.engine = "queue";
         t.device = device();
         t.missing = done.traced - records.size();
@@ -297,11 +300,11 @@ private:
         const mutex_lock guard(results_mutex_);
         if (free_results_.empty()) {
             constexpr std::size_t at_a_time = 16;
-            results_.push_back(allocate_pinned(at_a_time * sizeof(run_result), "allocating host memory for reports"));
-            const auto first = static_cast<run_result*>(results_.back().get());
+            const auto first = static_cast<run_result*>(
+                results_.add(allocate_pinned(at_a_time * sizeof(run_result), "allocating host memory for reports")));
             for (std::size_t i = 0; i < at_a_time; ++i) free_results_.push_back(first + i);
         }
-        run_result* result = free_results_.back();
+        const auto result = static_cast<run_result*>(free_results_.back());
         free_results_.pop_back();
         result->finished = 0;
         for (unsigned& begun : result->begun) begun = 0;
@@ -315,17 +318,13 @@ private:
     owned_event take_event() {
         {
             const mutex_lock guard(results_mutex_);
-            if (!free_events_.empty()) {
-                auto event = std::move(free_events_.back());
-                free_events_.pop_back();
-                return event;
-            }
+            if (!free_events_.empty()) return free_events_.take();
         }
         return make_event();
     }
     void give_back(owned_event event) {
         const mutex_lock guard(results_mutex_);
-        free_events_.push_back(std::move(event));
+        free_events_.add(std::move(event));
     }
 
     queue_options options_;  // with what was not given
@@ -344,12 +343,12 @@ private:
     bool used_ = false;
     bool locks_ = false;  // runs take the engine's lock: see engine_lock.cuh
 
-    owned_stream progress_stream_;        // null if no progress is shown
-    pinned_memory progress_;              // two counters
-    mutex results_mutex_;                 // of what follows
-    std::vector<pinned_memory> results_;  // arrays of run_result
-    std::vector<run_result*> free_results_;
-    std::vector<owned_event> free_events_;
+    owned_stream progress_stream_;           // null if no progress is shown
+    pinned_memory progress_;                 // two counters
+    mutex results_mutex_;                    // of what follows
+    owned_together<pinned_memory> results_;  // arrays of run_result
+    std::vector<void*> free_results_;
+    owned_together<owned_event> free_events_;
 };
 
 inline report pending_run::wait() { return host_->finish(*this); }

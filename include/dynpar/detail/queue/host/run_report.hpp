@@ -91,20 +91,21 @@ public:
         std::string message = "dynpar: a kernel broke in the run of " + printable(first.kernel) + " " +
                               to_string(first.shape) + " on engine queue: " + cudaGetErrorName(code) + " (" +
                               std::to_string(static_cast<int>(code)) + "): " + cudaGetErrorString(code);
-        std::vector<std::string> begun;  // but for the run's own kernel, which begins first
-        for (unsigned i = 0; i < run_result::most_begun && done.begun[i] != 0; ++i) {
-            const begun_kernel& kernel = done.kernels[done.begun[i] >> 16];
-            const unsigned depth = done.begun[i] >> 1 & 63;
+        unsigned begun = 0, told = 0;
+        while (begun < run_result::most_begun && done.begun[begun] != 0) ++begun;
+        for (; begun != 0 && told != 3; --begun) {  // the first to suspect
+            const unsigned word = done.begun[begun - 1];
+            const begun_kernel& kernel = done.kernels[word >> 16];
+            const unsigned depth = word >> 1 & 63;
             const std::string name(kernel.name, kernel.name_length);
-            if (depth != 0 || name != first.kernel.substr(0, trace_name::capacity))
-                begun.push_back(printable(name) + " at depth " + std::to_string(depth));
+            if (depth == 0 && name == first.kernel.substr(0, trace_name::capacity)) continue;  // begins with the run
+            message += (told == 0 ? "; last to begin for the first time: " : ", before it ") + printable(name) +
+                       " at depth " + std::to_string(depth);
+            ++told;
         }
-        if (begun.empty()) {
+        if (told == 0) {
             message += first.shape.threads.count() > 1 ? "; no other kernel of several threads a block had begun"
                                                        : "; no kernel of several threads a block had begun";
-        }
-        for (std::size_t i = 0; i < least<std::size_t>(begun.size(), 3); ++i) {  // the first to suspect
-            message += (i == 0 ? "; last to begin for the first time: " : ", before it ") + begun[begun.size() - 1 - i];
         }
         if (const char* what_to_do = advice(code); *what_to_do != '\0') message += std::string("; ") + what_to_do;
         throw kernel_fault(message, static_cast<int>(code));
