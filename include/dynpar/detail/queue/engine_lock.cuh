@@ -19,6 +19,7 @@ namespace queue {
 /// define it.)
 template <class Control>
 __global__ void enter_engine(Control* control, unsigned multiprocessors) {
+#if DYNPAR_ON_DEVICE
     if (compare_exchange_relaxed(control->lock, 0u, 1u) != 0) {
         if (fetch_add_relaxed(control->lock_waiters, 1u) + 1 >= multiprocessors) {
             printf(
@@ -31,13 +32,18 @@ __global__ void enter_engine(Control* control, unsigned multiprocessors) {
         fetch_sub_relaxed(control->lock_waiters, 1u);
     }
     fence();
+#endif
 }
+
+#if DYNPAR_ON_DEVICE
 
 /// One thread, when the run has nothing more to write.
 __device__ inline void leave_engine(run_control& control) {
     fence();
     exchange_relaxed(control.lock, 0u);
 }
+
+#endif
 
 }  // namespace queue
 }  // namespace detail

@@ -17,7 +17,7 @@
 #include "balance/block_chunk.cuh"
 #include "observe/trace.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

@@ -18,6 +18,8 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
+#if DYNPAR_ON_DEVICE
+
 /// All lanes of a warp: who is in the team of that number.
 __device__ inline void begin_team(unsigned number) {
     const unsigned all = warps_of_worker_block();
@@ -294,6 +296,8 @@ __device__ __noinline__ inline void end_worker_block() {
     if (__syncthreads_or(static_cast<int>(last)) != 0) finish_run();
 }
 
+#endif
+
 /// DYNPAR_QUEUE_MOST_THREADS: the widest worker block that the persistent grid is compiled for, and so the widest block
 /// that can run. It bounds the registers of every kernel, since a kernel called through a pointer may use as many as
 /// are left to a thread. In relocatable device code ptxas compiles each function separately, and the linker refuses one
@@ -311,6 +315,7 @@ template <class Module, unsigned PayloadRoom>
 __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
     persistent_grid(const __grid_constant__ engine_view view, const __grid_constant__ first_grid first,
                     const __grid_constant__ payload_room<PayloadRoom> payload) {
+#if DYNPAR_ON_DEVICE
     const bool in_reserve = is_in_reserve(view);
     if (in_reserve && !wait_to_be_called(*view.control)) {
         const bool last = threadIdx.x == 0 && is_last_to_end(*view.control);
@@ -324,6 +329,7 @@ __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
     if (is_last_warp() && !in_reserve) begin_first_grid(chunk, first, &payload);
     work();
     end_worker_block();
+#endif
 }
 
 }  // namespace queue

@@ -16,7 +16,7 @@
 #include "queues/open_grids.cuh"
 #include "queues/task_deque.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

@@ -24,7 +24,7 @@
 #include "execute/run_warp.cuh"
 #include "execute/run_team.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

@@ -10,7 +10,7 @@
 #include "reserve.cuh"
 #include "search.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

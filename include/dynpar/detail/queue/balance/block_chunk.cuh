@@ -13,7 +13,7 @@
 #include "../join/completion.cuh"
 #include "../deadline.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

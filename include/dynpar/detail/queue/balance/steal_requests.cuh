@@ -11,7 +11,7 @@
 #include "../join/completion.cuh"
 #include "block_chunk.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

@@ -16,14 +16,11 @@ static_assert(is_block<lane_block>() && is_block<wide_block>(), "the queue engin
 
 #if defined(__CUDACC__)
 
-__device__ inline status handle_maker::fail(operation what, status why) const {
 #if DYNPAR_ON_DEVICE
+__device__ inline status handle_maker::fail(operation what, status why) const {
     return lane_ != nullptr ? lane_->fail(what, why) : wide_->fail(what, why);
-#else
-    static_cast<void>(what);
-    return why;
-#endif
 }
+#endif
 
 /// A payload rebuilt from its bytes, wherever they come from.
 template <class Payload, class Words>
@@ -60,10 +57,15 @@ struct entry_points {
 
     /// A wide task that a warp or a team runs.
     static __device__ std::uint32_t wide(std::uint32_t rank, bool on_warp) {
+#if DYNPAR_ON_DEVICE
         const wide_task& task = on_warp ? this_warp().current : this_team().current;
         wide_block block(task, rank, on_warp ? lane_rank() : threadIdx.x - this_team().first_thread,
                          kernel_name<Kernel>());
         note_begin(kernel_name<Kernel>(), block.depth());
+#else  // the host's side has no scheduler: here it meets the kernel, and never runs
+        const wide_task task{};
+        wide_block block(task, rank, on_warp, kernel_name<Kernel>());
+#endif
         enter(block, task);
         return block.outcome().launched;
     }
@@ -71,9 +73,13 @@ struct entry_points {
 private:
     /// Of a task that has no room for them.
     static __device__ const void* arguments_of(const wide_task& task) {
+#if DYNPAR_ON_DEVICE
         if (payload_bytes<Kernel, Args...> <= most_carried_bytes && (task.info & info::carried) != 0)
             return at<unsigned char>(task.arguments.word[0]);
         return at<grid_descriptor>(task.descriptor)->arguments();
+#else
+        return &task.arguments;
+#endif
     }
     template <class Block>
     static __device__ void enter(Block& block, const wide_task& task) {

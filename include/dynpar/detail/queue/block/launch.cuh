@@ -21,7 +21,7 @@ template <class Kernel, class... Args>
 struct entry_points;
 }  // namespace hot
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 /// Notes a call that failed. If a launch lacks memory the run is over: its results are worthless, and an endless
 /// recursion must end.

@@ -26,7 +26,7 @@ public:
     DYNPAR_FUNCTION explicit handle_maker(const lane_block& block) : lane_(&block) {}
     DYNPAR_FUNCTION explicit handle_maker(const wide_block& block) : wide_(&block) {}
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
     __device__ status fail(operation what, status why) const;  // in entry_points.cuh, which knows both types
 #endif
 

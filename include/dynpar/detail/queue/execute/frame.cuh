@@ -5,7 +5,7 @@
 
 #include "../memory/arena.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

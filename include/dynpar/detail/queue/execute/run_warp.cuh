@@ -12,7 +12,7 @@
 #include "../observe/trace.cuh"
 #include "wait.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

@@ -12,7 +12,7 @@
 #include "../queues/staged_blocks.cuh"
 #include "rendezvous.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

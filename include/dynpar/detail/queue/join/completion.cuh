@@ -4,7 +4,7 @@
 
 #include "grid_node.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

@@ -44,7 +44,7 @@ DYNPAR_FUNCTION constexpr unsigned header_bytes(unsigned long long bytes) {
     return bytes + sizeof(memory_header) <= unit_bytes << piece_class ? sizeof(memory_header) : unit_bytes;
 }
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 __device__ void advance_stream(arena_index stream);  // stream.cuh
 

@@ -6,7 +6,7 @@
 #include "../queues/staged_blocks.cuh"
 #include "join_counter.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

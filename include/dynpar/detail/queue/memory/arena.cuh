@@ -6,7 +6,7 @@
 #include "invariant.cuh"
 #include "state.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

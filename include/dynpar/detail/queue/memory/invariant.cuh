@@ -4,7 +4,7 @@
 
 #include "state.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 /// One thread: that this holds here.
 #if defined(DYNPAR_SIMULATED_GPU)

@@ -14,7 +14,7 @@
 // to C++, and the namespace simulated_gpu. The engine's device code is then C++ for a CPU, to find faults of its
 // protocols without a GPU. DYNPAR_MODEL_CHECKED is defined as well where a model checker runs that code.
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

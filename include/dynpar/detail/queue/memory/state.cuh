@@ -457,7 +457,7 @@ DYNPAR_FUNCTION constexpr unsigned state_bytes(unsigned block_threads) {
 }
 static_assert(state_bytes(512) <= 15 * 1024);
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 // CUDA has these from compute capability 8.0 on, as instructions. These stand-ins have the same names, and are for all

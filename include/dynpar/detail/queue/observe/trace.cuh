@@ -8,7 +8,7 @@
 
 #include "../memory/state.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {

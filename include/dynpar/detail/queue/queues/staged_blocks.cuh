@@ -9,7 +9,7 @@
 
 #include "task_deque.cuh"
 
-#if defined(__CUDACC__)
+#if DYNPAR_ON_DEVICE
 
 namespace dynpar {
 namespace detail {
