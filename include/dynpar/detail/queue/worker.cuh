@@ -223,6 +223,7 @@ __device__ __noinline__ inline void work() {
     for (unsigned steps = 1;; ++steps) {
         if (!step<false>(steps % tuning::serve_every == 0)) {
             if (!find_work(0) || is_over()) return;
+            looked_at = steps;  // at the clock
             // Now, before this warp is busy for long.
             if (this_warp().wide_owner_end != this_warp().wide_steal_end) serve_requests();
             continue;

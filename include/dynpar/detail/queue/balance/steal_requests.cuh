@@ -303,6 +303,14 @@ __device__ inline void donate_half(unsigned long long number) {
     __syncwarp();
 }
 
+/// Whether a warp has spilled what it does not need next: at the least its last segment is for itself, unless it waits,
+/// and may not run it.
+__device__ inline bool has_segment_to_donate() {
+    const warp_state& warp = this_warp();
+    if ((warp.spilled_wides.head() | warp.spilled_lanes.head()) == 0) return false;
+    return warp.lane_owner_end != warp.lane_steal_end || warp.wide_owner_end != warp.wide_steal_end || warp.depth >= 0;
+}
+
 inline namespace hot {
 /// All lanes together, where a request is open: donates the oldest tasks.
 __device__ DYNPAR_NOINLINE inline void donate() {
@@ -310,8 +318,8 @@ __device__ DYNPAR_NOINLINE inline void donate() {
     for (unsigned donations = 0; donations < tuning::donations_at_a_time; ++donations) {
         const std::uint32_t lanes = warp.lane_owner_end - warp.lane_steal_end;
         const std::uint32_t wides = warp.wide_owner_end - warp.wide_steal_end;
-        if (lanes < 2 && wides == 0) return;
-        const bool has_segment = (warp.spilled_wides.head() | warp.spilled_lanes.head()) != 0;
+        const bool has_segment = has_segment_to_donate();
+        if (lanes < 2 && wides == 0 && !has_segment) return;
         unsigned long long number = ~0ull;
         bool in_half = false, for_lanes = true;
         if (lane_rank() == 0 && has_open_request(engine().control->warp_requests)) {
@@ -334,10 +342,8 @@ __device__ DYNPAR_NOINLINE inline void donate() {
         in_half = __shfl_sync(all_lanes, in_half, 0);
         for_lanes = __shfl_sync(all_lanes, for_lanes, 0);
         flush_warp_batch();
-        if (warp.spilled_wides.head() != 0) {
-            donate_segment<wide_task>(number);
-        } else if (warp.spilled_lanes.head() != 0) {
-            donate_segment<lane_task>(number);
+        if (has_segment) {
+            warp.spilled_wides.head() != 0 ? donate_segment<wide_task>(number) : donate_segment<lane_task>(number);
         } else if (in_half) {
             donate_half(number);
         } else if (warp.wide_owner_end != warp.wide_steal_end) {
@@ -356,10 +362,11 @@ __device__ inline bool serve_requests() {
     const warp_state& warp = this_warp();
     const std::uint32_t lanes = warp.lane_owner_end - warp.lane_steal_end;
     const std::uint32_t wides = warp.wide_owner_end - warp.wide_steal_end;
-    if (lanes < 2 && wides == 0) return false;
+    const bool has_segment = has_segment_to_donate();
+    if (lanes < 2 && wides == 0 && !has_segment) return false;
     bool wanted = false, shares = false;
     if (lane_rank() == 0) {
-        wanted = lanes >= 2 || wides >= 2;
+        wanted = lanes >= 2 || wides >= 2 || has_segment;
         if (!wanted) {  // the only task: at least the blocks of it that this warp does not run next
             const wide_task& only = slot<wide_task>(warp.wide_steal_end);
             const std::uint32_t width = only.info & info::width_mask;

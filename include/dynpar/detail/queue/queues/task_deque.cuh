@@ -185,7 +185,10 @@ __device__ __noinline__ bool add_segment() {
         if (seen.head() != 0 && seen.count() < segment_tasks<Task>) return;
         const arena_index fresh = allocate(tuning::segment_class);
         there_is_room = fresh != 0;
-        if (there_is_room) exchange_relaxed(word, with_head<Task>(seen, fresh, 0).bits);
+        // Without memory the count stays at what there is: a kernel may try over and over.
+        const spilled_tasks after =
+            there_is_room ? with_head<Task>(seen, fresh, 0) : spilled_tasks(seen.head(), tasks_at_head<Task>(seen));
+        exchange_relaxed(word, after.bits);
     });
     return there_is_room;
 }
