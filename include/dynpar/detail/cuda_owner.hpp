@@ -12,7 +12,7 @@ public:
     using pointer = Pointer;
 
     cuda_owner() = default;
-    explicit cuda_owner(Pointer pointer) : pointer_(pointer) {}
+    explicit cuda_owner(Pointer owned) : pointer_(owned) {}
     ~cuda_owner() {
         if (pointer_ != nullptr) Release()(pointer_);
     }
@@ -27,9 +27,9 @@ public:
     explicit operator bool() const { return pointer_ != nullptr; }
     /// Nobody's then.
     Pointer release() {
-        Pointer const pointer = pointer_;
+        Pointer const released = pointer_;
         pointer_ = nullptr;
-        return pointer;
+        return released;
     }
 
 private:
