@@ -163,8 +163,6 @@ private:
     report report_;
 };
 
-#if DYNPAR_ON_HOST
-
 // ----------------------------------------------------------------------------------------------------------------
 // grids
 
@@ -790,8 +788,6 @@ inline std::string host_scheduler::describe(const host_block_state& block) const
            printable({grid.kernel->name.begin, grid.kernel->name.length}) + " " + to_string(grid.shape) + " at depth " +
            std::to_string(grid.depth);
 }
-
-#endif
 
 }  // namespace detail
 }  // namespace dynpar

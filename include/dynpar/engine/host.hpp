@@ -368,7 +368,6 @@ DYNPAR_FUNCTION inline status host_event::record(const host_stream& stream) {
 template <>
 struct detail::runs_on_host<host_block> : std::true_type {};
 
-#if DYNPAR_ON_HOST
 inline void detail::host_scheduler::run_thread(host_block_state& state, unsigned rank) {
     try {
         host_block block(state, rank);
@@ -379,7 +378,6 @@ inline void detail::host_scheduler::run_thread(host_block_state& state, unsigned
         take_fault(state, rank);
     }
 }
-#endif
 
 /// Options of the host engine.
 struct host_options : engine_options {
