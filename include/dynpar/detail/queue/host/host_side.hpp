@@ -300,6 +300,7 @@ private:
         const mutex_lock guard(results_mutex_);
         if (free_results_.empty()) {
             constexpr std::size_t at_a_time = 16;
+            const relaxed_capture allowed;
             const auto first = static_cast<run_result*>(
                 results_.add(allocate_pinned(at_a_time * sizeof(run_result), "allocating host memory for reports")));
             for (std::size_t i = 0; i < at_a_time; ++i) free_results_.push_back(first + i);
