@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# scripts/skipped tells tests that want a GPU from those that want something else, and scripts/test gives up for these in
-# continuous integration. The results are ctest's own, of tests that are stand-ins.
+# scripts/skipped tells tests that want a GPU from those that want something else, and scripts/test gives up for these where
+# NEED_TOOLS=1 says so. The results are ctest's own, of tests that are stand-ins.
 #     skipped_test.sh ROOT FOLDER
 set -euo pipefail
 root=$1 folder=$2
@@ -51,7 +51,7 @@ expect 2 "skipped: $folder/none.xml: [Errno 2] No such file or directory: '$fold
 # What scripts/test makes of it: its function, with ctest's results.
 {
     echo "set -euo pipefail; root=$root build_root=$folder jobs=1 summary=(); ctest() { cp '$results' '$folder/test-x/results.xml'; }"
-    sed -n '/^run_tests() {/,/^}/p; /^in_ci() /p' "$root/scripts/test"
+    sed -n '/^run_tests() {/,/^}/p; /^needs_tools() /p' "$root/scripts/test"
     echo 'run_tests x "host engine"; printf "%s\n" "${summary[@]}"'
 } >"$folder/run_tests.sh"
 mkdir "$folder/test-x"
@@ -59,14 +59,14 @@ expect 0 "host engine: 0 tests passed
 2 skipped because there is no lintian (l1, l2)
 1 skipped for want of a GPU
 1 skipped because there is no chromium (Debian: chromium) (page)
-1 skipped because site: not built, these are missing: furo (site)" env -u CI bash "$folder/run_tests.sh"
+1 skipped because site: not built, these are missing: furo (site)" env -u NEED_TOOLS bash "$folder/run_tests.sh"
 expect 1 "2 skipped because there is no lintian (l1, l2)
 1 skipped for want of a GPU
 1 skipped because there is no chromium (Debian: chromium) (page)
 1 skipped because site: not built, these are missing: furo (site)
-scripts/test: CI=true, and tests were skipped for want of more than a GPU: install what they need" \
-    env CI=true bash "$folder/run_tests.sh"
+scripts/test: NEED_TOOLS=1, and tests were skipped for want of more than a GPU: install what they need" \
+    env NEED_TOOLS=1 bash "$folder/run_tests.sh"
 run_tests "right=all is well" "b=needs a GPU: cdp"
 expect 0 "host engine: 1 tests passed
-1 skipped for want of a GPU" env CI=true bash "$folder/run_tests.sh"
+1 skipped for want of a GPU" env NEED_TOOLS=1 bash "$folder/run_tests.sh"
 exit $failures
