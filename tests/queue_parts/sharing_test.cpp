@@ -39,6 +39,13 @@ void post_warp_request() {
     warp.has_request = 1;
 }
 
+/// All lanes together: accepts a donation, if one has come.
+bool accept_if_there() {
+    const bool there = __shfl_sync(queue::all_lanes, queue::lane_rank() == 0 && queue::donation_is_there(), 0);
+    if (there) queue::accept_donation();
+    return there;
+}
+
 /// What a warp of lane tasks does with what it has: runs some, newest first.
 void run_lane_tasks(numbered_tasks& tasks) {
     using deque = queue::own_deque<queue::lane_task>;
@@ -109,16 +116,8 @@ void give_and_take(machine& m, unsigned givers, unsigned of_giver, unsigned bloc
                 run_lane_tasks(tasks);
                 run_wide_tasks(tasks);
             } else if (next == end) {
-                bool there = false;
-                if (lane == 0) {
-                    post_warp_request();
-                    there = queue::donation_is_there();
-                }
-                if (__shfl_sync(queue::all_lanes, there, 0)) {
-                    queue::accept_donation();
-                } else {
-                    __nanosleep(1);
-                }
+                if (lane == 0) post_warp_request();
+                if (!accept_if_there()) __nanosleep(1);
             }
             __syncwarp();
         }
@@ -126,16 +125,17 @@ void give_and_take(machine& m, unsigned givers, unsigned of_giver, unsigned bloc
     });
 }
 
-/// One warp launches more than its deque has room for, a lane at a time as kernels do; the others ask for tasks, and
-/// some of those that come spill there as well.
+/// So many warps each launch more than their deque has room for, a lane at a time as kernels do, and ask for tasks
+/// before: what is donated may come where there is no room for it. The other warps ask when they have none.
 template <class Task>
-void give_what_has_spilled(machine& m, numbered_tasks& tasks) {
+void give_what_has_spilled(machine& m, unsigned givers, numbered_tasks& tasks) {
     using deque = queue::own_deque<Task>;
     const auto all = static_cast<unsigned>(tasks.runs.size());
     m.run([&] {
-        const unsigned lane = queue::lane_rank();
-        const bool gives = queue::worker_rank() == 0;
-        for (unsigned next = lane; gives && next < all; next += queue::warp_size) {
+        const unsigned lane = queue::lane_rank(), warp = queue::worker_rank();
+        if (lane == 0 && warp < givers) post_warp_request();
+        for (unsigned next = warp * queue::warp_size + lane; warp < givers && next < all;
+             next += givers * queue::warp_size) {
             Task task{};
             task.info = std::is_same_v<Task, queue::wide_task> ? queue::info::on_warp : 0u;
             task.arguments.word[0] = next;
@@ -146,22 +146,15 @@ void give_what_has_spilled(machine& m, numbered_tasks& tasks) {
         __syncwarp();
         while (!__shfl_sync(queue::all_lanes, tasks.done.get() == all, 0)) {
             queue::serve_requests();
-            if (deque::owner_end() != deque::steal_end()) {
+            if (accept_if_there()) {
+            } else if (deque::owner_end() != deque::steal_end()) {
                 run_lane_tasks(tasks);
                 run_wide_tasks(tasks);
             } else if (deque::spilled().head() != 0) {
                 queue::unspill<Task>();
             } else {
-                bool there = false;
-                if (lane == 0) {
-                    post_warp_request();
-                    there = queue::donation_is_there();
-                }
-                if (__shfl_sync(queue::all_lanes, there, 0)) {
-                    queue::accept_donation();
-                } else {
-                    __nanosleep(1);
-                }
+                if (lane == 0) post_warp_request();
+                __nanosleep(1);
             }
             __syncwarp();
         }
@@ -202,22 +195,22 @@ TEST_CASE("a wide task arrives once, and of a range of blocks that is donated by
     CHECK(sees.hold());
 }
 
+template <class Task>
+void check_what_has_spilled(unsigned count) {
+    for (const unsigned givers : {1u, 4u}) {
+        CAPTURE(givers);
+        machine m({4, 1, 8});
+        numbered_tasks tasks(count);
+        give_what_has_spilled<Task>(m, givers, tasks);
+        CHECK(tasks.not_once() == 0);
+        CHECK(tasks.faults.get() == 0);
+    }
+}
+
 TEST_CASE("tasks that have spilled are donated by the hundred, and each arrives once") {
     const no_races sees;
-    SUBCASE("of lanes") {
-        machine m({4, 1, 8});
-        numbered_tasks tasks(4000);
-        give_what_has_spilled<queue::lane_task>(m, tasks);
-        CHECK(tasks.not_once() == 0);
-        CHECK(tasks.faults.get() == 0);
-    }
-    SUBCASE("wide ones") {
-        machine m({4, 1, 8});
-        numbered_tasks tasks(2000);
-        give_what_has_spilled<queue::wide_task>(m, tasks);
-        CHECK(tasks.not_once() == 0);
-        CHECK(tasks.faults.get() == 0);
-    }
+    check_what_has_spilled<queue::lane_task>(4000);
+    check_what_has_spilled<queue::wide_task>(2000);
     CHECK(sees.hold());
 }
 

@@ -303,8 +303,7 @@ __device__ inline void donate_half(unsigned long long number) {
     __syncwarp();
 }
 
-/// Whether a warp has spilled what it does not need next: at the least its last segment is for itself, unless it waits,
-/// and may not run it.
+/// Whether a warp may give a segment away: not all that it has, unless it waits, and may perhaps not run it.
 __device__ inline bool has_segment_to_donate() {
     const warp_state& warp = this_warp();
     if ((warp.spilled_wides.head() | warp.spilled_lanes.head()) == 0) return false;

@@ -337,13 +337,14 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
     return false;
 }
 
-/// Whether a warp has no tasks, neither on its deques nor beside them: what has spilled comes back in a step, not while
-/// the warp searches.
+/// Whether a warp has no tasks other than those on its deque of wide tasks.
 __device__ inline bool has_no_tasks_but_wide_ones() {
     const warp_state& warp = this_warp();
     return warp.lane_owner_end == warp.lane_steal_end &&
            (warp.spilled_lanes.head() | warp.spilled_wides.head() | warp.ready) == 0;
 }
+/// Whether it has none, neither on its deques nor beside them: what has spilled comes back in a step, not while the
+/// warp searches.
 __device__ inline bool has_no_tasks() {
     return this_warp().wide_owner_end == this_warp().wide_steal_end && has_no_tasks_but_wide_ones();
 }
