@@ -105,8 +105,8 @@ inline constexpr unsigned serve_every = 8;
 inline constexpr unsigned serve_after_cycles = 1 << 15;
 // Between two looks whether the run is to stop: some 130 microseconds. A power of two.
 inline constexpr unsigned stop_after_cycles = 1 << 18;
-// Wide tasks in a row of which each leaves nothing but the next, and block tasks in a row, before a warp looks at
-// everything else. Coming together costs a worker block more than most tasks.
+// Wide tasks in a row, and block tasks in a row, before a warp looks at everything else. What is saved and restored
+// around a step costs a fifth of a short wide task; coming together costs a worker block more than most tasks.
 inline constexpr unsigned wide_tasks_in_a_row = 8;
 inline constexpr unsigned block_tasks_in_a_row = 64;
 // Blocks of a chunk that a team takes at once, at most, if they are so short: between two of them is a barrier, and no

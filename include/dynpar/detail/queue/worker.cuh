@@ -107,9 +107,9 @@ __device__ __noinline__ inline bool look_everywhere() {
 }
 
 /// Runs something if there is anything to run. False if not. `takes_ready`: also continuations that are fewer than a
-/// round, although the warp has a round without them.
+/// round, although the warp has a round without them. `in_a_row`: see run_wide().
 template <bool Nested>
-__device__ inline bool step(bool takes_ready) {
+__device__ inline bool step(bool takes_ready, unsigned in_a_row) {
     warp_state& warp = this_warp();
     balance_caches();
     if (own_deque<lane_task>::owner_end() - own_deque<lane_task>::steal_end() >
@@ -129,7 +129,7 @@ __device__ inline bool step(bool takes_ready) {
         return true;
     }
     if (const std::uint32_t wides = available<wide_task, Nested>(); wides != 0) {
-        run_wide<Nested>(wides);
+        run_wide<Nested>(wides, in_a_row);
         return true;
     }
     if constexpr (Nested) {
@@ -165,7 +165,7 @@ __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaite
         run_on_team(called - 1);
     } else {
         if (threadIdx.x < warp_size) exchange_block_tasks();  // one warp is enough: a look is a trip to device memory
-        did = step<true>(false);
+        did = step<true>(false, 1);
     }
     flush_all();
     serve_requests();
@@ -218,26 +218,31 @@ __device__ __noinline__ inline void work() {
         served_at = now;
         return looks && hears_of_stop();
     };
-    bool are_asked_for = false;  // its tasks, when it last looked for requests
-    unsigned looked_at = 0;      // the step after which it did
+    // Most steps may run several wide tasks. Now and then they do not, so that this warp knows how long one takes.
+    const auto is_of_one_task = [](unsigned step) {
+        return step < tuning::serve_first_steps || step % tuning::serve_first_steps < tuning::serve_every;
+    };
     for (unsigned steps = 1;; ++steps) {
-        if (!step<false>(steps % tuning::serve_every == 0)) {
+        if (!step<false>(steps % tuning::serve_every == 0, is_of_one_task(steps) ? 1 : tuning::wide_tasks_in_a_row)) {
             if (!find_work(0) || is_over()) return;
-            looked_at = steps;  // at the clock
             // Now, before this warp is busy for long.
             if (this_warp().wide_owner_end != this_warp().wide_steal_end) serve_requests();
             continue;
         }
         const bool has_wide = this_warp().wide_owner_end != this_warp().wide_steal_end;
-        if (steps < tuning::serve_first_steps || steps % tuning::serve_every == 0 || are_asked_for ||
+        if (steps < tuning::serve_first_steps || steps % tuning::serve_every == 0 ||
             (has_wide && __any_sync(all_lanes, cycles_now() - served_at > tuning::serve_after_cycles))) {
             const unsigned before = served_at;
             if (is_over()) return;
-            if (has_wide && steps >= tuning::reserve_from_steps && steps % tuning::serve_every == 0)
-                call_reserve_if_useful((served_at - before) / (steps - looked_at));
-            looked_at = steps;
+            if (has_wide && steps >= tuning::reserve_from_steps && steps % tuning::serve_every == 0 &&
+                is_of_one_task(steps - 1))
+                call_reserve_if_useful((served_at - before) /
+                                       (steps <= tuning::serve_first_steps ? 1 : tuning::serve_every));
             if (threadIdx.x < warp_size) exchange_block_tasks();
-            are_asked_for = serve_requests();
+            const bool served = serve_requests();
+            // Others may want more of what has spilled: the next step is one after which this warp looks.
+            if (served && steps >= tuning::serve_first_steps && has_segment_to_donate())
+                steps |= tuning::serve_every - 1;
         }
     }
 }

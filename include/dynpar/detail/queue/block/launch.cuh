@@ -69,6 +69,7 @@ __device__ inline bool is_single_block(const shape& s, unsigned most_threads) {
 __device__ inline unsigned threads_in_node(const shape& s, unsigned most_threads) {
     if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return 0;
     if (s.shared_bytes != 0 || s.threads.x > most_threads) return 0;
+    if (s.threads.x == 1) return 1;  // which is known when a kernel is compiled, most of the time
     const unsigned threads = s.moldable ? min(s.threads.x, engine().moldable_threads) : s.threads.x;
     const bool is_power_of_two = threads != 0 && (threads & (threads - 1)) == 0;
     return is_power_of_two && threads <= engine().block_threads ? threads : 0;

@@ -396,7 +396,7 @@ __device__ __noinline__ inline void settle_any_block(team_state& team, std::uint
         add_to_team_batch(team, task.grid, static_cast<int>(team.launched) - 1);
     } else {
         if (team.batch > 0) flush_team_batch(team);
-        settle_wide(task.grid, task.info, team.own, team.own_counts, static_cast<int>(team.launched));
+        settle_wide<false>(task.grid, task.info, team.own, team.own_counts, static_cast<int>(team.launched));
     }
     team.keeps = 0;
 }

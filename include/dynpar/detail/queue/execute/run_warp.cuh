@@ -78,8 +78,8 @@ __device__ __noinline__ inline arena_index find_shared_memory_of_warp(unsigned b
 }
 
 /// A block of a task, which is given in words. `of_chunk`: the block batch counts it as out, and its return if it has
-/// launched nothing.
-template <bool Nested>
+/// launched nothing. `Often`: see finish_as_wide_inlined().
+template <bool Nested, bool Often>
 __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool of_chunk = false) {
     const block_frame<Nested> frame;
     warp_state& warp = this_warp();
@@ -134,7 +134,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
         if (lane_rank() == 0) {
             // This comes first: no block of a complete grid may be out.
             if (of_chunk) return_to_chunk(false);
-            settle_wide(grid, task.info, own, counts, sum);
+            settle_wide<Often>(grid, task.info, own, counts, sum);
         }
         __syncwarp();
     }
@@ -296,16 +296,27 @@ __device__ __noinline__ inline void hand_over_block_tasks(std::uint32_t availabl
     __syncwarp();
 }
 
+/// All lanes of a warp that has run a block: whether its next step would do nothing but run the next wide task; not
+/// for long, since others may wait for some of them.
+__device__ inline bool may_go_on_with_wide_tasks(std::uint32_t available_tasks, unsigned begun_at) {
+    const warp_state& warp = this_warp();
+    return __all_sync(all_lanes, warp.lane_owner_end == warp.lane_steal_end && warp.ready == 0 &&
+                                     available_tasks <= tuning::wide_deque_capacity - tuning::deque_reserve &&
+                                     load_relaxed_in_block(this_block().gang.has_candidate) == 0 &&
+                                     cycles_now() - begun_at < tuning::serve_after_cycles);
+}
+
 inline namespace hot {
-/// The wide task at the owner end, or as many blocks of it as a warp runs at a time; if that leaves one block and
-/// nothing else, such as what a grid continues with, also that, and some of what comes next. There is nothing to give
-/// to others then. Not inlined: rounds of lane tasks would have to do without the registers that it takes.
+/// The wide task at the owner end, or as many blocks of it as a warp runs at a time, and `in_a_row` tasks of one block;
+/// but if each leaves one block and nothing else, such as what a grid continues with, some of them in any case: there
+/// is nothing to give to others then. Not inlined: rounds of lane tasks would have to do without the registers that it
+/// takes, and saving those costs as much as many a block.
 template <bool Nested>
-__device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
+__device__ __noinline__ void run_wide(std::uint32_t available_tasks, unsigned in_a_row) {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     const unsigned begun_at = cycles_now();
-    for (unsigned in_a_row = 1;; ++in_a_row) {
+    for (unsigned blocks = 1;; ++blocks) {
         wide_task& newest = slot<wide_task>(warp.wide_owner_end - 1);
         std::uint32_t word = 0;
         if (lane < task_words) word = word_of(newest, lane);
@@ -324,19 +335,19 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks) {
         }
         __syncwarp();
         if (!Nested && first + 1 != last && may_share()) share_newest_task(0);
-        run_on_warp<Nested>(word, first);
+        run_on_warp<Nested, !Nested>(word, first);
         if (Nested) return;
-        bool returns = in_a_row == tuning::wide_tasks_in_a_row;
-        if (has_no_tasks()) {
-            flush_if_nothing_is_left();
+        available_tasks = warp.wide_owner_end - warp.wide_steal_end;
+        if (available_tasks == 0) {
+            if (!has_no_tasks_but_wide_ones()) return;
+            flush_if_nothing_is_left();  // which may begin what a grid continues with
             available_tasks = warp.wide_owner_end - warp.wide_steal_end;
-            returns = returns || available_tasks == 0;
-        } else {
-            available_tasks = warp.wide_owner_end - warp.wide_steal_end;
-            returns = returns || first + 1 != last || available_tasks != 1 || !has_no_tasks_but_wide_ones() ||
-                      cycles_now() - begun_at > tuning::serve_after_cycles;
+            if (available_tasks == 0) return;
+        } else if (first + 1 != last) {
+            return;
         }
-        if (__any_sync(all_lanes, returns)) return;
+        if (blocks >= (available_tasks == 1 ? tuning::wide_tasks_in_a_row : in_a_row)) return;
+        if (!may_go_on_with_wide_tasks(available_tasks, begun_at)) return;
     }
 }
 }  // namespace hot
@@ -371,7 +382,7 @@ __device__ __noinline__ inline bool run_of_chunk(warp_claim claim) {
         const std::uint32_t width = field_of_words<offsetof(wide_task, info)>(claimed.word) & info::width_mask;
         if (width == info::on_warp && claimed.count == 1) {
             const unsigned begun = cycles_now();
-            run_on_warp<false>(claimed.word, claimed.first, claimed.counted);
+            run_on_warp<false, false>(claimed.word, claimed.first, claimed.counted);
             call_reserve_for_blocks(cycles_now() - begun);
         } else if (width == info::on_lane) {
             run_claimed_on_lanes<false>(claimed);

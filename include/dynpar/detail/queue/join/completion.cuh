@@ -219,7 +219,8 @@ __device__ __noinline__ inline arena_index settle_alone(arena_index grid, std::u
     return mine.target;
 }
 
-/// The return of a block on a warp or a team, by one thread.
+/// The return of a block on a warp or a team, by one thread. `Often`: see finish_as_wide_inlined().
+template <bool Often>
 __device__ inline void settle_wide(arena_index grid, std::uint32_t task_info, arena_index own, unsigned counts,
                                    int launched) {
     if (own == 0 && is_sole_owner(task_info)) own = grid;
@@ -232,7 +233,7 @@ __device__ inline void settle_wide(arena_index grid, std::uint32_t task_info, ar
         store_relaxed(counter_of(own), launched);
     } else {
         DYNPAR_QUEUE_INVARIANT(load_relaxed(counter_of(own)) == 1);  // the block alone
-        continue_as_wide(own);
+        Often ? finish_as_wide_inlined(own) : finish_as_wide(own);
     }
 }
 

@@ -489,29 +489,45 @@ __device__ __noinline__ inline bool add_and_note_ready(arena_index grid, int cha
     return view.entry == nullptr || view.has_list() || !view.continues_on_lane() || !put_ready(grid);
 }
 
-/// As one lane for a block of several threads: of a node whose counter is or would be zero, the continuation, which is
-/// mostly one of several threads, begins or the grid is complete, and so on upwards. Everything is read at once, and
-/// there is no call in the most frequent case.
+/// Of a node without other work, by a thread that has read it: begins the continuation that lies in it, if that is one
+/// of several threads and there is room for a task.
+__device__ inline bool begin_wide_continuation(arena_index grid, const node_view& view, uint4 arguments) {
+    if (view.entry == nullptr || view.has_list() || view.continues_on_lane()) return false;
+    wide_task* const place = view.threads() <= warp_size ? reserve<wide_task>() : reserve_kept_block();
+    if (place == nullptr) return false;
+    at<uint4>(grid)[0] = make_uint4(1, view.parent, 0, 0);
+    store_relaxed(at<grid_node>(grid)->depth_and_flags, view.depth_and_flags & ~grid_node::threads_mask);
+    copy_task(*place, inline_wide_task(grid, view, arguments));
+    return true;
+}
+
+/// As one lane for a block of several threads: a node's counter has become zero. The continuation, which is mostly one
+/// of several threads, begins or the grid is complete, and so on upwards. Everything is read at once, and there is no
+/// call in the most frequent case.
 __device__ __noinline__ inline void continue_as_wide(arena_index grid) {
     const node_view view = load_node(grid);
     const uint4 arguments = arguments_of(grid);
-    if (view.entry != nullptr && !view.has_list() && !view.continues_on_lane()) {
-        wide_task* const place = view.threads() <= warp_size ? reserve<wide_task>() : reserve_kept_block();
-        if (place != nullptr) {
-            at<uint4>(grid)[0] = make_uint4(1, view.parent, 0, 0);
-            store_relaxed(at<grid_node>(grid)->depth_and_flags, view.depth_and_flags & ~grid_node::threads_mask);
-            copy_task(*place, inline_wide_task(grid, view, arguments));
-            return;
-        }
-    }
-    continue_at_zero(grid, view);
+    if (!begin_wide_continuation(grid, view, arguments)) continue_at_zero(grid, view);
 }
 
-/// Adds to a node's counter, likewise.
-__device__ __noinline__ inline void add_to_counter_as_wide(arena_index grid, int change) {
+/// Likewise, of a grid whose only block has returned, and has launched nothing that others know of. Inlined only where
+/// most joins of warps pass: elsewhere it would drive other code out of the instruction cache.
+__device__ inline void finish_as_wide_inlined(arena_index grid) {
+    const node_view view = load_node(grid);
+    const uint4 arguments = arguments_of(grid);
+    if (begin_wide_continuation(grid, view, arguments)) return;
+    if (view.entry != nullptr || view.has_list() || view.parent == 0) return continue_at_zero(grid, view);
+    const int before = fetch_add_counter(view.parent, -1);  // takes long; release_node() runs meanwhile
+    release_node(grid, view);
+    if (before == 1) continue_as_wide(view.parent);
+}
+__device__ __noinline__ inline void finish_as_wide(arena_index grid) { finish_as_wide_inlined(grid); }
+}  // namespace hot
+
+/// Adds to a node's counter, as one lane for a block of several threads.
+__device__ inline void add_to_counter_as_wide(arena_index grid, int change) {
     if (fetch_add_counter(grid, change) + change == 0) continue_as_wide(grid);
 }
-}  // namespace hot
 
 /// Adds to a node's counter; if that becomes zero, the continuation begins or the grid is complete, and so on upwards.
 __device__ inline void add_to_counter(arena_index grid, int change) {
