@@ -243,4 +243,67 @@ TEST_CASE("a run without memory ends, and the next one finds the engine as it wa
     CHECK(values[0] == 63);
     CHECK(sees.hold());
 }
+
+// ---- Wide tasks in a row
+
+counter<unsigned> blocks_that_ran;
+
+/// A block of one thread, whose return changes nothing: it says that it has launched a child.
+unsigned count_block(std::uint32_t, bool) {
+    blocks_that_ran.add();
+    return 1;
+}
+
+/// How many blocks a warp has run when it looks up again, of so many tasks of one block, after `change` of what it has.
+unsigned blocks_in_a_step(machine& m, unsigned tasks, unsigned in_a_row, const std::function<void()>& change) {
+    blocks_that_ran.set(0);
+    m.run([&] {
+        if (queue::lane_rank() == 0) {
+            queue::wide_task task{};
+            task.entry = &count_block;
+            task.info = queue::info::on_warp;
+            task.size = queue::block_size(1);
+            task.last = 1;
+            for (unsigned i = 0; i < tasks; ++i) queue::push(task);
+            change();
+        }
+        __syncwarp();
+        queue::run_wide<false>(tasks, in_a_row);
+        __syncwarp();
+        if (queue::lane_rank() == 0) {
+            queue::warp_state& warp = queue::this_warp();
+            CHECK(warp.wide_owner_end - warp.wide_steal_end == tasks - blocks_that_ran.get());
+            warp.wide_owner_end = warp.wide_steal_end;
+            warp.lane_owner_end = warp.lane_steal_end;
+            warp.ready = 0;
+            queue::this_block().gang.has_candidate = 0;
+        }
+    });
+    return blocks_that_ran.get();
+}
+
+TEST_CASE("a warp runs as many wide tasks in a row as it is told, while its next step would do nothing else") {
+    machine m({1, 1, 16, 1u << 14, true});
+    const auto nothing = [] {};
+    // Its time may be up before: then it has run fewer.
+    unsigned most = 0;
+    for (unsigned tries = 0; tries < 1000 && most < 3; ++tries) most = blocks_in_a_step(m, 20, 3, nothing);
+    CHECK(most == 3);
+    for (unsigned tries = 0; tries < 20; ++tries) CHECK(blocks_in_a_step(m, 20, 3, nothing) <= 3);
+    CHECK(blocks_in_a_step(m, 20, 1, nothing) == 1);
+    // The only task is run even so, some of them one after another.
+    CHECK(blocks_in_a_step(m, 1, 1, nothing) == 1);
+}
+
+TEST_CASE("a warp that runs wide tasks looks up for whatever else its next step would do") {
+    machine m({1, 1, 16, 1u << 14, true});
+    const unsigned nearly_full = queue::wide_deque_capacity - queue::deque_reserve + 2;
+    for (unsigned tries = 0; tries < 20; ++tries) {  // its time may be up in some of them
+        CHECK(blocks_in_a_step(m, 20, 8, [] { queue::push(queue::lane_task{}); }) == 1);
+        CHECK(blocks_in_a_step(m, 20, 8, [] { queue::this_warp().ready = 1; }) == 1);
+        CHECK(blocks_in_a_step(m, 20, 8, [] { queue::this_block().gang.has_candidate = 1; }) == 1);
+        CHECK(blocks_in_a_step(m, nearly_full, 8, [] {}) == 1);
+    }
+}
+
 }  // namespace

@@ -296,8 +296,8 @@ __device__ __noinline__ inline void hand_over_block_tasks(std::uint32_t availabl
     __syncwarp();
 }
 
-/// All lanes of a warp that has run a block: whether its next step would do nothing but run the next wide task; not
-/// for long, since others may wait for some of them.
+/// All lanes of a warp that has run a block: whether its next step would do little but run the next wide task; not for
+/// long, since others may wait for some of them. (A few blocks find enough in the caches of nodes and pieces.)
 __device__ inline bool may_go_on_with_wide_tasks(std::uint32_t available_tasks, unsigned begun_at) {
     const warp_state& warp = this_warp();
     return __all_sync(all_lanes, warp.lane_owner_end == warp.lane_steal_end && warp.ready == 0 &&

@@ -306,15 +306,6 @@ __device__ inline void balance_caches() {
     if (nodes < static_cast<int>(warp_size) || nodes > static_cast<int>(node_cache::many)) exchange_nodes();
     if (this_warp().uses_pieces != 0) balance_pieces();
 }
-/// Whether balance_caches() would do nothing.
-__device__ inline bool caches_are_balanced() {
-    const warp_state& warp = this_warp();
-    const auto is_between = [](int have, unsigned most) {
-        return static_cast<unsigned>(have) - warp_size <= most - warp_size;
-    };
-    return is_between(warp.free_nodes, node_cache::many) &&
-           (warp.uses_pieces == 0 || is_between(warp.free_pieces, piece_cache::many));
-}
 
 }  // namespace queue
 }  // namespace detail
