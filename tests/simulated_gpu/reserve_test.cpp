@@ -53,6 +53,52 @@ TEST_CASE("lanes do not call the reserve, and neither do a few grids of a warp")
     }
 }
 
+/// A grid that takes so many cycles, and notes whether the reserve has been called by then.
+struct long_grid {
+    static constexpr const char* name = "long_grid";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* called, unsigned cycles) const {
+        namespace queue = dynpar::detail::queue;
+        if (block.thread_rank() != 0) return;
+        if (queue::load_relaxed(queue::engine().control->reserve) == queue::reserve_is_called)
+            dynpar::atomic_add(called, 1u);
+        const unsigned begun = queue::cycles_now();
+        while (queue::cycles_now() - begun < cycles) dynpar::atomic_or(called + 1, 0u);
+    }
+};
+
+/// A chain of one-thread grids, so many steps of its warp, which then launches many long grids of a warp.
+struct chain_before_long_grids {
+    static constexpr const char* name = "chain_before_long_grids";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* called, unsigned links, unsigned cycles) const {
+        if (block.thread_rank() != 0) return;
+        if (links != 0) {
+            block.launch(*this, dynpar::shape(1, 1), called, links - 1, cycles);
+            return;
+        }
+        for (unsigned i = 0; i < 250; ++i) block.launch(long_grid{}, dynpar::shape(1, 32), called, cycles);
+    }
+};
+
+// A warp looks at the clock after each of them, and not after eight steps.
+TEST_CASE("long grids of a warp do not call the reserve, whenever they come") {
+    const other_settings changed;
+    auto& settings = simulated_gpu::current_settings();
+    settings.blocks_start_late = false;
+    settings.multiprocessors = 1;
+    settings.lanes = simulated_gpu::lane_order::in_step;
+    settings.warps = simulated_gpu::warp_order::uniform;
+    for (settings.seed = 1; settings.seed <= 6; ++settings.seed) {
+        auto engine = engine_with_reserve();
+        for (int run = 0; run < 3; ++run) {
+            auto called = filled(engine, 2, 0u);
+            engine.run(chain_before_long_grids{}, dynpar::shape(1, 1), called.data(), 66u, 40000u);
+            CHECK(called.to_vector()[0] == 0);
+        }
+    }
+}
+
 /// Notes which worker blocks run a grid of many blocks.
 struct noted_grid {
     static constexpr const char* name = "noted_grid";

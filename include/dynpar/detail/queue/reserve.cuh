@@ -69,11 +69,12 @@ __device__ inline void call_reserve_for_blocks(unsigned cycles) {
 }
 
 /// All lanes of a warp that has wide tasks and waits for nothing, after several steps: calls the reserve if it would
-/// help. `cycles`: that a step took.
-__device__ inline void call_reserve_if_useful(unsigned cycles) {
+/// help. `cycles`: that these `steps` took, each of which ran one of them.
+__device__ inline void call_reserve_if_useful(unsigned cycles, unsigned steps) {
     const gang_state& gang = this_block().gang;
     const warp_state& warp = this_warp();
-    if (lane_rank() != 0 || cycles > tuning::reserve_step_cycles || load_relaxed_in_block(gang.knows_reserve) != 0 ||
+    if (lane_rank() != 0 || cycles > steps * tuning::reserve_step_cycles ||
+        load_relaxed_in_block(gang.knows_reserve) != 0 ||
         warp.wide_owner_end - warp.wide_steal_end < tuning::reserve_least_tasks)
         return;
     if ((slot<wide_task>(warp.wide_owner_end - 1).info & info::width_mask) != info::on_warp) return;

@@ -220,11 +220,17 @@ __device__ __noinline__ inline void work() {
     };
     // Most steps may run several wide tasks. Now and then they do not, so that this warp knows how long one takes.
     const auto is_of_one_task = [](unsigned step) {
-        return step < tuning::serve_first_steps || step % tuning::serve_first_steps < tuning::serve_every;
+        return step <= tuning::serve_first_steps || (step - 1) % tuning::serve_first_steps < tuning::serve_every;
     };
+    // Not on the stack, likewise: the step after which it looked for requests, and at the clock.
+    const auto note_look = [](unsigned step) {
+        if (lane_rank() == 0) this_warp().looked_at = step;
+    };
+    note_look(0);
     for (unsigned steps = 1;; ++steps) {
         if (!step<false>(steps % tuning::serve_every == 0, is_of_one_task(steps) ? 1 : tuning::wide_tasks_in_a_row)) {
             if (!find_work(0) || is_over()) return;
+            note_look(steps);
             // Now, before this warp is busy for long.
             if (this_warp().wide_owner_end != this_warp().wide_steal_end) serve_requests();
             continue;
@@ -235,14 +241,14 @@ __device__ __noinline__ inline void work() {
             const unsigned before = served_at;
             if (is_over()) return;
             if (has_wide && steps >= tuning::reserve_from_steps && steps % tuning::serve_every == 0 &&
-                is_of_one_task(steps - 1))
-                call_reserve_if_useful((served_at - before) /
-                                       (steps <= tuning::serve_first_steps ? 1 : tuning::serve_every));
+                is_of_one_task(steps))
+                call_reserve_if_useful(served_at - before, steps - this_warp().looked_at);
             if (threadIdx.x < warp_size) exchange_block_tasks();
             const bool served = serve_requests();
             // Others may want more of what has spilled: the next step is one after which this warp looks.
             if (served && steps >= tuning::serve_first_steps && has_segment_to_donate())
                 steps |= tuning::serve_every - 1;
+            note_look(steps);
         }
     }
 }

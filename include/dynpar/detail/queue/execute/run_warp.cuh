@@ -346,7 +346,8 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks, unsigned in
         } else if (first + 1 != last) {
             return;
         }
-        if (blocks >= (available_tasks == 1 ? tuning::wide_tasks_in_a_row : in_a_row)) return;
+        const bool is_all = available_tasks == 1 && has_no_tasks_but_wide_ones();
+        if (blocks >= (is_all ? tuning::wide_tasks_in_a_row : in_a_row)) return;
         if (!may_go_on_with_wide_tasks(available_tasks, begun_at)) return;
     }
 }

@@ -295,6 +295,7 @@ struct warp_state {
     arena_index kept;      // the descriptor of that grid; 0: none
     arena_index spent;     // a piece of 256 bytes, to be given back when there is time
     unsigned searches;     // it has nothing to run, and is counted in gang_state::searching
+    unsigned looked_at;    // the step of work() after which it looked for requests last
 
     unsigned team;    // that it runs a block with: the number of a team_state
     unsigned turns;   // the next vote of its team of each size, a byte each: see rendezvous.cuh
