@@ -291,7 +291,6 @@ TEST_CASE("a warp runs as many wide tasks in a row as it is told, while its next
     CHECK(most == 3);
     for (unsigned tries = 0; tries < 20; ++tries) CHECK(blocks_in_a_step(m, 20, 3, nothing) <= 3);
     CHECK(blocks_in_a_step(m, 20, 1, nothing) == 1);
-    // The only task is run even so, some of them one after another.
     CHECK(blocks_in_a_step(m, 1, 1, nothing) == 1);
 }
 
