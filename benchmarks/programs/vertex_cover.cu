@@ -1,4 +1,5 @@
 // Smallest vertex covers: the sample on the queue engine, beside one core of the CPU and all of them.
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -30,7 +31,11 @@ std::vector<task> tasks() {
 }
 
 void measure_forms(queue_benchmark::table& t, const options& o, const task& what, unsigned block_threads) {
-    const auto engine = queue_benchmark::make_engine(o.seconds, block_threads);
+    // Shared memory for as many warps as there are, unless it would take most of what a multiprocessor has.
+    const unsigned warps = (block_threads == 0 ? 512 : block_threads) / 32;
+    const unsigned wanted = std::max(16u << 10, warps * shared_bytes(what.of.vertices()));
+    const auto engine =
+        queue_benchmark::make_engine(o.seconds, block_threads, wanted <= 96u << 10 ? wanted : 16u << 10);
     search_on<dynpar::queue_engine> search(*engine, what.of, greedy_cover(what.of));
     queue_benchmark::measure_queue(
         t, *engine, what.name, block_threads == 0 ? "" : queue_benchmark::more_warps, [&] { search.prepare(); },

@@ -18,8 +18,11 @@
 namespace queue_benchmark {
 
 /// An engine that gives up a run after so many seconds.
-inline std::unique_ptr<dynpar::queue_engine> make_engine(double seconds, unsigned block_threads = 0) {
+/// `shared_bytes`: of a worker block; 0: as ever.
+inline std::unique_ptr<dynpar::queue_engine> make_engine(double seconds, unsigned block_threads = 0,
+                                                         unsigned shared_bytes = 0) {
     dynpar::queue_options options;
+    if (shared_bytes != 0) options.shared_bytes = shared_bytes;
     options.deadline_milliseconds = static_cast<unsigned long long>(seconds * 1e3);
     options.block_threads = block_threads;
     options.limits.sync_depth = 0;  // nothing waits

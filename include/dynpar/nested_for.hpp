@@ -70,7 +70,7 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE void share_in_warp(Block& block, nested_index
             }
         }
     }
-    meet(warp);
+    warp.sync();
 }
 
 /// Runs the loops of a block's threads. Each thread takes the next iteration, whose ever it is.

@@ -240,12 +240,12 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE typename Monoid::value_type reduce_in_warp(Bl
                 const value of_all = reduce_together<Monoid, Count>(warp, 1, begin, of_owner, theirs);
                 if (warp.thread_rank() == owner) result = Monoid::combine(result, of_all);
             }
-            meet(warp);
+            warp.sync();
             return result;
         }
     }
     result = reduce_every<Monoid, Count>(block, 1, 0, 0, count, body);
-    meet(warp);
+    warp.sync();
     return result;
 }
 
@@ -427,7 +427,7 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE status nested_reduce_into(Block& block, Count
             here, nullptr, detail::iterations_of(count), combined, plan, [&](index few) {
                 const value of_loop = detail::reduce_in_warp<Monoid, Count>(here, few, body, plan.own);
                 if (few != 0) detail::combine_into<Monoid>(into, of_loop);
-                detail::meet(warp);
+                warp.sync();
             });
     } else {
         return status::not_supported;

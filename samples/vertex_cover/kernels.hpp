@@ -13,19 +13,26 @@
 namespace vertex_cover {
 
 using number = unsigned long long;
-using degree = unsigned short;
+using vertex = unsigned short;
 
 inline constexpr unsigned none = ~0u;
-inline constexpr degree reached = 0x8000;  // a bit that no degree has
-static_assert(most_vertices <= reached);
+
+/// What a node of the search knows of a vertex: how many of its neighbours are left, and which, if it is one only: the
+/// exclusive or of their numbers. 0: the vertex has no edge any more.
+using edges_left = unsigned;
+static_assert(most_vertices <= 0x10000);
+DYNPAR_FUNCTION constexpr unsigned degree_of(edges_left e) { return e >> 16; }
+DYNPAR_FUNCTION constexpr unsigned last_neighbour_of(edges_left e) { return e & 0xffff; }
+/// Without one of the neighbours.
+DYNPAR_FUNCTION constexpr edges_left without(edges_left e, unsigned neighbour) { return (e - 0x10000) ^ neighbour; }
 
 /// The graph, and what all nodes of a search share. A set of vertices has a bit for each, in so many words.
-struct graph_bits {
+struct whole_graph {
     unsigned vertices;
     unsigned words;
-    /// Word w of the set of v's neighbours is `rows[w * vertices + v]`, so that threads with vertices side by side read
-    /// words side by side.
-    const unsigned* rows;
+    const unsigned* first;     ///< of each vertex: where its neighbours begin; those of the next one come after them
+    const vertex* neighbours;  ///< of a vertex in the order of their numbers
+    const unsigned* rows;      ///< of each vertex: the set of its neighbours
     dynpar::reducer_view<dynpar::sum<number>> nodes;   ///< of the search tree
     dynpar::reducer_view<dynpar::sum<number>> splits;  ///< of those, which fell into two parts
     unsigned* stop;                                    ///< 1: a call has failed, and the rest is in vain
@@ -38,20 +45,19 @@ struct problem {
     unsigned* cover;  ///< that cover: a set
 };
 
-/// Where a search goes on: vertices that are left of a problem, after some were taken into the cover.
+/// Where a search goes on: what is left of a problem, after some vertices were taken into the cover.
 struct subproblem {
-    const graph_bits* in;
+    const whole_graph* in;
     problem* of;
-    const unsigned* left;     ///< a set; vertices that have no edge left may be in it or not
+    const edges_left* left;   ///< of each vertex of the whole graph
     const unsigned* taken;    ///< a set; null: none
-    const degree* degrees;    ///< of those that are left: edges to others that are left
     unsigned taken_vertices;  ///< how many
     unsigned leave_out;       ///< this vertex is not in the cover, so its neighbours are; `none`: that holds for none
 };
 
 /// What is left falls into two parts, each a problem that is solved by itself.
 struct split {
-    const graph_bits* in;
+    const whole_graph* in;
     problem* of;
     const unsigned* taken;
     unsigned taken_vertices;
@@ -59,20 +65,11 @@ struct split {
     subproblem first[2];
 };
 
-DYNPAR_FUNCTION inline unsigned count_bits(unsigned bits) {
-#if DYNPAR_ON_DEVICE
-    return static_cast<unsigned>(__popc(bits));
-#else
-    return static_cast<unsigned>(__builtin_popcount(bits));
-#endif
-}
-DYNPAR_FUNCTION inline unsigned lowest_bit(unsigned bits) { return count_bits((bits & (0u - bits)) - 1); }
-DYNPAR_FUNCTION inline bool has(const unsigned* set, unsigned v) { return (set[v / 32] >> v % 32 & 1) != 0; }
-
-/// The shared memory of a block that visits a node: three sets and a degree for each vertex.
+/// The shared memory of a block that visits a node: of each vertex its edges and a place in a list, two sets, a count.
 DYNPAR_FUNCTION constexpr unsigned shared_bytes(unsigned vertices) {
-    const unsigned set = ((vertices + 31) / 32 * 4 + 15) / 16 * 16;
-    return 3 * set + (vertices * static_cast<unsigned>(sizeof(degree)) + 15) / 16 * 16;
+    const auto rounded = [](unsigned bytes) { return (bytes + 15) / 16 * 16; };
+    return rounded(vertices * static_cast<unsigned>(sizeof(edges_left))) +
+           rounded(vertices * static_cast<unsigned>(sizeof(vertex))) + 2 * rounded((vertices + 31) / 32 * 4) + 16;
 }
 
 /// Stores a cover if it is smaller than what there is. One thread. The lock is taken and given back in one step of the
@@ -93,51 +90,54 @@ DYNPAR_FUNCTION void improve(problem& p, unsigned vertices, unsigned words, cons
 }
 
 /// After a call that failed the search ends: the run throws, and what it has found counts for nothing.
-DYNPAR_FUNCTION inline void stop_after_failure(const graph_bits& in, dynpar::status s) {
+DYNPAR_FUNCTION inline void stop_after_failure(const whole_graph& in, dynpar::status s) {
     if (s != dynpar::status::success) dynpar::atomic_store(in.stop, 1u, dynpar::memory_order::relaxed);
 }
 
 enum class state { open, covered, hopeless };
 
 /// The node of the search tree at which a block is, in its shared memory. The block is a warp or less; its threads have
-/// the vertices, and the words of sets, in turn. All of them make all calls.
+/// the vertices in turn, or a vertex's neighbours. All of them make all calls.
 template <class Block>
 class node {
 public:
-    DYNPAR_FUNCTION node(Block& block, const graph_bits& in)
+    DYNPAR_FUNCTION node(Block& block, const whole_graph& in)
         : block_(block),
           in_(in),
-          order_(in.vertices),
+          vertices_(in.vertices),
           words_(in.words),
-          rows_(in.rows),
+          first_(in.first),
+          neighbours_(in.neighbours),
           rank_(block.thread_rank()),
           step_(block.num_threads()),
-          left_(block.template shared<unsigned>(in.words)),
+          left_(block.template shared<edges_left>(in.vertices)),
+          list_(block.template shared<vertex>(in.vertices)),
           taken_(block.template shared<unsigned>(in.words)),
           marked_(block.template shared<unsigned>(in.words)),
-          degrees_(block.template shared<degree>(in.vertices)) {}
-    DYNPAR_FUNCTION bool has_memory() const { return degrees_ != nullptr; }
+          listed_(block.template shared<unsigned>(1)) {}
+    DYNPAR_FUNCTION bool has_memory() const { return listed_ != nullptr; }
 
     DYNPAR_FUNCTION void begin(const subproblem& at) {
         of_ = at.of;
         taken_vertices_ = at.taken_vertices;
-        for (unsigned w = rank_; w < words_; w += step_) {
-            left_[w] = at.left[w];
+        const edges_left* const left = at.left;
+        for_each(vertices_, [&](unsigned v) { left_[v] = left[v]; });
+        for_each(words_, [&](unsigned w) {
             taken_[w] = at.taken == nullptr ? 0 : at.taken[w];
-            marked_[w] = at.leave_out == none ? 0 : row(w, at.leave_out) & at.left[w];
-        }
-        block_.sync();
-        for (unsigned v = rank_; v < order_; v += step_) degrees_[v] = has(left_, v) ? at.degrees[v] : degree{0};
-        if (at.leave_out != none) {
-            take_marked();
-        } else {
-            block_.sync();
-        }
+            marked_[w] = 0;
+        });
+        if (rank_ == 0) *listed_ = 0;
+        warp().sync();
+        if (at.leave_out == none) return;
+        for_each_neighbour(at.leave_out, rank_, step_, [&](unsigned u) {
+            if (left_[u] != 0) list(u);
+        });
+        take_listed();
     }
 
     DYNPAR_FUNCTION void take(unsigned v) {
-        if (rank_ == 0) marked_[v / 32] |= 1u << v % 32;
-        take_marked();
+        if (rank_ == 0) list(v);
+        take_listed();
     }
 
     /// Takes vertices for which there is no choice, as long as there are any: the neighbours of a vertex of degree 1,
@@ -145,83 +145,80 @@ public:
     DYNPAR_FUNCTION state reduce() {
         for (;;) {
             const int budget = bound() - 1 - static_cast<int>(taken_vertices_);
-            number sum = 0;     // of vertices, and in the upper half of degrees
+            unsigned vertices = 0;
+            unsigned degrees = 0;
             unsigned most = 0;  // degree, vertex
-            bool marks = false;
-            for (unsigned v = rank_; v < order_; v += step_) {
-                const unsigned d = degrees_[v];
-                if (d == 0) continue;
-                sum += number{d} << 32 | 1;
+            bool lists = false;
+            for_each(vertices_, [&](unsigned v) {
+                const edges_left e = left_[v];
+                if (e == 0) return;
+                const unsigned d = degree_of(e);
+                ++vertices;
+                degrees += d;
                 if (d << 16 > most) most = d << 16 | v;
                 if (static_cast<int>(d) > budget) {
                     mark(v);
-                    marks = true;
+                    lists = true;
                 } else if (d <= 2) {
-                    marks |= mark_neighbours(v, d);
+                    lists |= mark_neighbours(v, e);
                 }
-            }
-            sum = dynpar::reduce(warp(), sum, dynpar::plus{});
+            });
+            vertices_left_ = dynpar::reduce(warp(), vertices, dynpar::plus{});
+            edges_ = dynpar::reduce(warp(), degrees, dynpar::plus{}) / 2;
             most = dynpar::reduce(warp(), most, dynpar::maximum{});
-            vertices_ = static_cast<unsigned>(sum);
-            edges_ = static_cast<unsigned>(sum >> 33);
             highest_degree_ = most >> 16;
             chosen_ = most & 0xffff;
             if (budget < 0) return state::hopeless;
             if (edges_ == 0) return state::covered;
             if (edges_ > static_cast<unsigned>(budget) * highest_degree_) return state::hopeless;
-            if (!dynpar::any(warp(), marks)) return state::open;
-            take_marked();
+            if (!dynpar::any(warp(), lists)) return state::open;
+            take_listed();
         }
     }
 
-    /// Vertices that can be reached from the chosen one are marked, in `degrees_` and `marked_`. Whether those are all.
-    /// If not, sets how many vertices and edges are with it.
+    /// Whether all vertices can be reached from the chosen one. If not, those that can are marked, and `vertices` and
+    /// `edges` are how many are with it.
     DYNPAR_FUNCTION bool is_connected(unsigned& vertices, unsigned& edges) {
-        if (rank_ == 0) {
-            mark(chosen_);
-            degrees_[chosen_] |= reached;
-        }
-        block_.sync();
-        for (bool grows = true; dynpar::any(warp(), grows);) {
-            grows = false;
-            for (unsigned v = rank_; v < order_; v += step_) {
-                if (degrees_[v] == 0 || (degrees_[v] & reached) != 0 || !meets_marked(v)) continue;
-                degrees_[v] |= reached;
-                grows = true;
+        // A few threads have a vertex's neighbours, so that several vertices have their turn at once.
+        constexpr unsigned together = 8;
+        if (rank_ == 0) mark(chosen_);
+        warp().sync();
+        unsigned end = 1;
+        for (unsigned begin = 0; begin != end && end != vertices_left_;) {
+            const unsigned members = step_ - rank_ / together * together;
+            for (unsigned i = begin + rank_ / together; i < end; i += (step_ + together - 1) / together) {
+                for_each_neighbour(list_[i], rank_ % together, members < together ? members : together,
+                                   [&](unsigned u) {
+                                       if (left_[u] != 0) mark(u);
+                                   });
             }
-            block_.sync();
-            for (unsigned v = rank_; v < order_; v += step_)
-                if ((degrees_[v] & reached) != 0) mark(v);
-            block_.sync();
+            warp().sync();
+            begin = end;
+            end = *listed_;
+            warp().sync();  // all have read it before one lists more
         }
-        number sum = 0;
-        for (unsigned v = rank_; v < order_; v += step_) {
-            if ((degrees_[v] & reached) == 0) continue;
-            degrees_[v] &= static_cast<degree>(~reached);
-            sum += number{degrees_[v]} << 32 | 1;
+        unsigned degrees = 0;
+        const bool is_all = end == vertices_left_;
+        if (is_all) {
+            clear_list();
+        } else {
+            for_each(end, [&](unsigned i) { degrees += degree_of(left_[list_[i]]); });
+            vertices = end;
+            edges = dynpar::reduce(warp(), degrees, dynpar::plus{}) / 2;
         }
-        sum = dynpar::reduce(warp(), sum, dynpar::plus{});
-        vertices = static_cast<unsigned>(sum);
-        edges = static_cast<unsigned>(sum >> 33);
-        if (vertices != vertices_) return false;
-        for (unsigned w = rank_; w < words_; w += step_) marked_[w] = 0;
-        block_.sync();
-        return true;
+        return is_all;
     }
 
-    /// The vertices that are left, in scratch memory, for a child. Null: there is no memory, and the report says so.
+    /// What is left, in scratch memory, for a child. Null: there is no memory, and the report says so.
     DYNPAR_FUNCTION subproblem* without_chosen() {
-        subproblem* child = scratch<subproblem>(1);
-        unsigned* sets = scratch<unsigned>(2 * words_);
-        degree* degrees = scratch<degree>(order_);
-        if (child == nullptr || sets == nullptr || degrees == nullptr) return nullptr;
-        for (unsigned w = rank_; w < words_; w += step_) {
-            sets[w] = left_[w];
-            sets[words_ + w] = taken_[w];
-        }
-        for (unsigned v = rank_; v < order_; v += step_) degrees[v] = degrees_[v];
-        if (rank_ == 0) *child = {&in_, of_, sets, sets + words_, degrees, taken_vertices_, chosen_};
-        block_.sync();
+        auto* const child = scratch<subproblem>(vertices_ + words_);
+        if (child == nullptr) return nullptr;
+        auto* const left = reinterpret_cast<edges_left*>(child + 1);
+        unsigned* const taken = left + vertices_;
+        for_each(vertices_, [&](unsigned v) { left[v] = left_[v]; });
+        for_each(words_, [&](unsigned w) { taken[w] = taken_[w]; });
+        if (rank_ == 0) *child = {&in_, of_, left, taken, taken_vertices_, chosen_};
+        warp().sync();
         return child;
     }
 
@@ -231,27 +228,28 @@ public:
         const int needed[2] = {needed_for(edges), needed_for(edges_ - edges)};
         const int rest = bound() - static_cast<int>(taken_vertices_);
         if (needed[0] + needed[1] >= rest) return nullptr;
-        split* s = scratch<split>(1);
-        unsigned* sets = scratch<unsigned>(5 * words_);
-        degree* degrees = scratch<degree>(order_);
-        if (s == nullptr || sets == nullptr || degrees == nullptr) return nullptr;
-        for (unsigned w = rank_; w < words_; w += step_) {
-            sets[w] = taken_[w];
-            sets[words_ + w] = marked_[w];
-            sets[2 * words_ + w] = left_[w] & ~marked_[w];
-        }
-        for (unsigned v = rank_; v < order_; v += step_) degrees[v] = degrees_[v];
+        auto* const s = scratch<split>(2 * vertices_ + 3 * words_);
+        if (s == nullptr) return nullptr;
+        auto* const left = reinterpret_cast<edges_left*>(s + 1);  // of both parts
+        unsigned* const sets = left + 2 * vertices_;              // what is taken, and both covers
+        for_each(vertices_, [&](unsigned v) {
+            const edges_left e = left_[v];
+            const bool is_first = (marked_[v / 32] >> v % 32 & 1) != 0;
+            left[v] = is_first ? e : 0;
+            left[vertices_ + v] = is_first ? 0 : e;
+        });
+        for_each(words_, [&](unsigned w) { sets[w] = taken_[w]; });
         if (rank_ == 0) {
             *s = {&in_, of_, sets, taken_vertices_, {}, {}};
             for (unsigned i = 0; i < 2; ++i) {
                 // All vertices but one always are a cover.
-                const unsigned all = i == 0 ? vertices : vertices_ - vertices;
+                const unsigned all = i == 0 ? vertices : vertices_left_ - vertices;
                 const unsigned bound = static_cast<unsigned>(rest - needed[1 - i]);
-                s->parts[i] = {all < bound ? all : bound, 0, sets + (3 + i) * words_};
-                s->first[i] = {&in_, s->parts + i, sets + (1 + i) * words_, nullptr, degrees, 0, none};
+                s->parts[i] = {all < bound ? all : bound, 0, sets + (1 + i) * words_};
+                s->first[i] = {&in_, s->parts + i, left + i * vertices_, nullptr, 0, none};
             }
         }
-        block_.sync();
+        warp().sync();
         return s;
     }
 
@@ -260,101 +258,128 @@ public:
     }
     DYNPAR_FUNCTION unsigned chosen() const { return chosen_; }  ///< the vertex with the most edges
     /// Whether it is worth looking whether it falls into parts.
-    DYNPAR_FUNCTION bool is_sparse() const { return edges_ <= 4 * vertices_; }
+    DYNPAR_FUNCTION bool is_sparse() const { return edges_ <= 4 * vertices_left_; }
 
 private:
-    DYNPAR_FUNCTION unsigned row(unsigned word, unsigned v) const { return rows_[word * order_ + v]; }
     DYNPAR_FUNCTION dynpar::warp_group<Block> warp() const { return dynpar::this_warp(block_); }
     DYNPAR_FUNCTION int needed_for(unsigned edges) const {
         return static_cast<int>((edges + highest_degree_ - 1) / highest_degree_);
     }
-    DYNPAR_FUNCTION void mark(unsigned v) { dynpar::atomic_or(marked_ + v / 32, 1u << v % 32); }
 
-    DYNPAR_FUNCTION bool meets_marked(unsigned v) const {
-        for (unsigned w = 0; w < words_; ++w)
-            if (marked_[w] != 0 && (row(w, v) & marked_[w]) != 0) return true;
-        return false;
+    // Loops are not unrolled: many warps run this at once, each at another place, and what they run has to fit into a
+    // multiprocessor's instruction cache.
+
+    /// f(i) for all i below `count`, each on one thread.
+    template <class F>
+    DYNPAR_FUNCTION void for_each(unsigned count, const F& f) const {
+#if DYNPAR_ON_DEVICE
+#pragma unroll 1
+#endif
+        for (unsigned i = rank_; i < count; i += step_) f(i);
+    }
+    /// f(u) for the neighbours of v that the whole graph has, from the one of that rank on, in steps.
+    template <class F>
+    DYNPAR_FUNCTION void for_each_neighbour(unsigned v, unsigned rank, unsigned step, const F& f) const {
+        const unsigned end = first_[v + 1];
+#if DYNPAR_ON_DEVICE
+#pragma unroll 1
+#endif
+        for (unsigned i = first_[v] + rank; i < end; i += step) f(neighbours_[i]);
     }
 
-    /// Those of a vertex of degree 1, or of degree 2 in a triangle. All such vertices are looked at together: of two
-    /// that are neighbours, and so have the same neighbours but for themselves, the first one decides.
-    DYNPAR_FUNCTION bool mark_neighbours(unsigned v, unsigned d) {
-        unsigned found[2] = {none, none};
-        unsigned count = 0;
-        for (unsigned w = 0; w < words_ && count < d; ++w) {
-            for (unsigned bits = row(w, v) & left_[w]; bits != 0; bits &= bits - 1)
-                found[count++] = 32 * w + lowest_bit(bits);
-        }
-        const auto decides = [&](unsigned u) { return degrees_[u] != d || v < u; };
-        if (!decides(found[0])) return false;
+    /// One thread.
+    DYNPAR_FUNCTION void list(unsigned v) { list_[dynpar::atomic_add(listed_, 1u)] = static_cast<vertex>(v); }
+    /// One thread: marks and lists a vertex, unless it is.
+    DYNPAR_FUNCTION void mark(unsigned v) {
+        const unsigned bit = 1u << v % 32;
+        if ((dynpar::atomic_or(marked_ + v / 32, bit) & bit) == 0) list(v);
+    }
+
+    /// One thread: those of a vertex of degree 1, or of degree 2 in a triangle. All such vertices are looked at
+    /// together: of two that are neighbours, and so have the same neighbours but for themselves, the first one decides.
+    DYNPAR_FUNCTION bool mark_neighbours(unsigned v, edges_left e) {
+        const unsigned d = degree_of(e);
+        const auto decides = [&](unsigned u) { return degree_of(left_[u]) != d || v < u; };
+        unsigned a = last_neighbour_of(e);
         if (d == 2) {
-            const bool is_triangle = (row(found[1] / 32, found[0]) >> found[1] % 32 & 1) != 0;
-            if (!is_triangle || !decides(found[1])) return false;
-            mark(found[1]);
+            const unsigned both = a;
+            unsigned i = first_[v];
+            for (a = neighbours_[i]; left_[a] == 0; a = neighbours_[++i]) continue;
+            const unsigned b = both ^ a;
+            if ((in_.rows[a * words_ + b / 32] >> b % 32 & 1) == 0 || !decides(a) || !decides(b)) return false;
+            mark(b);
+        } else if (!decides(a)) {
+            return false;
         }
-        mark(found[0]);
+        mark(a);
         return true;
     }
 
-    DYNPAR_FUNCTION void take_marked() {
-        block_.sync();
-        unsigned taken = 0;
-        for (unsigned v = rank_; v < order_; v += step_) {
-            if (degrees_[v] == 0) continue;
-            if (has(marked_, v)) {
-                degrees_[v] = 0;
-                ++taken;
-                continue;
+    /// Takes the vertices of the list, but for those that have no edge any more when it is their turn.
+    DYNPAR_FUNCTION void take_listed() {
+        warp().sync();
+        const unsigned listed = *listed_;
+        for (unsigned i = 0; i < listed; ++i) {
+            const unsigned v = list_[i];
+            // The first thread alone reads it, which is to write it.
+            if (dynpar::broadcast(warp(), rank_ == 0 ? left_[v] : 0) == 0) continue;
+            for_each_neighbour(v, rank_, step_, [&](unsigned u) {
+                if (left_[u] != 0) left_[u] = without(left_[u], v);
+            });
+            if (rank_ == 0) {
+                left_[v] = 0;
+                taken_[v / 32] |= 1u << v % 32;
             }
-            unsigned edges = 0;
-            for (unsigned w = 0; w < words_; ++w)
-                if (marked_[w] != 0) edges += count_bits(row(w, v) & marked_[w]);
-            degrees_[v] = static_cast<degree>(degrees_[v] - edges);
+            ++taken_vertices_;
+            warp().sync();
         }
-        taken_vertices_ += dynpar::reduce(warp(), taken, dynpar::plus{});
-        block_.sync();
-        for (unsigned w = rank_; w < words_; w += step_) {
-            left_[w] &= ~marked_[w];
-            taken_[w] |= marked_[w];
-            marked_[w] = 0;
-        }
-        block_.sync();
+        clear_list();
+    }
+    DYNPAR_FUNCTION void clear_list() {
+        for_each(words_, [&](unsigned w) { marked_[w] = 0; });
+        if (rank_ == 0) *listed_ = 0;
+        warp().sync();
     }
 
     /// What a cover must be below; others lower it meanwhile, and all threads of the block get the same.
     DYNPAR_FUNCTION int bound() const {
         int result = 0;
-        if (rank_ == 0 && dynpar::atomic_load(in_.stop, dynpar::memory_order::relaxed) == 0)
-            result = static_cast<int>(dynpar::atomic_load(&of_->best, dynpar::memory_order::relaxed));
+        if (rank_ == 0) {
+            const unsigned stop = dynpar::atomic_load(in_.stop, dynpar::memory_order::relaxed);
+            const unsigned best = dynpar::atomic_load(&of_->best, dynpar::memory_order::relaxed);
+            result = stop != 0 ? 0 : static_cast<int>(best);
+        }
         return dynpar::broadcast(warp(), result);
     }
 
-    /// The same memory for all threads.
+    /// Memory for a T and so many words behind it, the same for all threads.
     template <class T>
-    DYNPAR_FUNCTION T* scratch(unsigned count) {
+    DYNPAR_FUNCTION T* scratch(unsigned words) {
         T* memory = nullptr;
         if (rank_ == 0) {
-            memory = block_.template scratch<T>(count);
+            memory = block_.template scratch<T>(1 + (words * sizeof(unsigned) + sizeof(T) - 1) / sizeof(T));
             if (memory == nullptr) stop_after_failure(in_, dynpar::status::out_of_memory);
         }
         return dynpar::broadcast(warp(), memory);
     }
 
     Block& block_;
-    const graph_bits& in_;
+    const whole_graph& in_;
     // Copies, which stay in registers: for all that the compiler knows, the graph changes with each store.
-    unsigned order_;  // vertices of the graph
+    unsigned vertices_;  // of the whole graph
     unsigned words_;
-    const unsigned* rows_;
+    const unsigned* first_;
+    const vertex* neighbours_;
     problem* of_ = nullptr;
     unsigned rank_;
     unsigned step_;
-    unsigned* left_;
+    edges_left* left_;  // of each vertex
+    vertex* list_;      // those that are about to be taken; or reached
     unsigned* taken_;
-    unsigned* marked_;  // about to be taken; or reached
-    degree* degrees_;
+    unsigned* marked_;  // those of the list, where a vertex might be listed twice
+    unsigned* listed_;  // how many are in the list
     unsigned taken_vertices_ = 0;
-    unsigned vertices_ = 0;  // with edges
+    unsigned vertices_left_ = 0;  // with edges
     unsigned edges_ = 0;
     unsigned highest_degree_ = 0;
     unsigned chosen_ = 0;
@@ -394,7 +419,7 @@ struct visit {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, const subproblem* from) const {
-        const graph_bits& in = *from->in;
+        const whole_graph& in = *from->in;
         const bool is_first = block.thread_rank() == 0;
         node<Block> at(block, in);
         if (!at.has_memory()) return;  // the run's report says so

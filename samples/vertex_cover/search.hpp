@@ -21,18 +21,20 @@ public:
         : words_((g.vertices() + 31) / 32),
           nodes_(engine.template make_reducer<dynpar::sum<number>>()),
           splits_(engine.template make_reducer<dynpar::sum<number>>()),
+          first_(engine.template make_buffer<unsigned>(first_of(g))),
+          neighbours_(engine.template make_buffer<vertex>(neighbours_of(g))),
           rows_(engine.template make_buffer<unsigned>(rows_of(g))),
-          degrees_(engine.template make_buffer<degree>(degrees_of(g))),
-          all_(engine.template make_buffer<unsigned>(std::vector<unsigned>(words_, ~0u))),
+          left_(engine.template make_buffer<edges_left>(edges_of(g))),
           first_cover_(bits_of(first, words_)),
           first_best_(static_cast<unsigned>(first.size())),
           cover_(engine.template make_buffer<unsigned>(words_)),
           stop_(engine.template make_buffer<unsigned>(1)),
-          graph_(engine.template make_buffer<graph_bits>(
-              {graph_bits{g.vertices(), words_, rows_.data(), nodes_.view(), splits_.view(), stop_.data()}})),
+          graph_(engine.template make_buffer<whole_graph>(
+              {whole_graph{g.vertices(), words_, first_.data(), neighbours_.data(), rows_.data(), nodes_.view(),
+                         splits_.view(), stop_.data()}})),
           problem_(engine.template make_buffer<problem>(1)),
           root_(engine.template make_buffer<subproblem>(
-              {subproblem{graph_.data(), problem_.data(), all_.data(), nullptr, degrees_.data(), 0, none}})),
+              {subproblem{graph_.data(), problem_.data(), left_.data(), nullptr, 0, none}})),
           shape_(visit::shape(g.vertices())) {
         prepare();
     }
@@ -55,23 +57,39 @@ public:
         vertex_set result;
         const std::vector<unsigned> bits = cover_.to_vector();
         for (unsigned v = 0; v < 32 * words_; ++v)
-            if (has(bits.data(), v)) result.push_back(v);
+            if ((bits[v / 32] >> v % 32 & 1) != 0) result.push_back(v);
         return result;
     }
     number nodes() const { return nodes_.value(); }    ///< of the search tree
     number splits() const { return splits_.value(); }  ///< where a graph fell into two parts
 
 private:
+    static std::vector<unsigned> first_of(const graph& g) {
+        std::vector<unsigned> first{0};
+        for (const auto& of_one : g.neighbours) first.push_back(first.back() + static_cast<unsigned>(of_one.size()));
+        return first;
+    }
+    static std::vector<vertex> neighbours_of(const graph& g) {
+        std::vector<vertex> all;
+        for (const auto& of_one : g.neighbours)
+            for (const unsigned u : of_one) all.push_back(static_cast<vertex>(u));
+        return all;
+    }
     static std::vector<unsigned> rows_of(const graph& g) {
-        std::vector<unsigned> rows(std::size_t{(g.vertices() + 31) / 32} * g.vertices());
+        const std::size_t words = (g.vertices() + 31) / 32;
+        std::vector<unsigned> rows(words * g.vertices());
         for (unsigned v = 0; v < g.vertices(); ++v)
-            for (const unsigned u : g.neighbours[v]) rows[std::size_t{u / 32} * g.vertices() + v] |= 1u << u % 32;
+            for (const unsigned u : g.neighbours[v]) rows[v * words + u / 32] |= 1u << u % 32;
         return rows;
     }
-    static std::vector<degree> degrees_of(const graph& g) {
-        std::vector<degree> degrees;
-        for (const auto& of_one : g.neighbours) degrees.push_back(static_cast<degree>(of_one.size()));
-        return degrees;
+    static std::vector<edges_left> edges_of(const graph& g) {
+        std::vector<edges_left> all;
+        for (const auto& of_one : g.neighbours) {
+            edges_left e = static_cast<edges_left>(of_one.size()) << 16;
+            for (const unsigned u : of_one) e ^= u;
+            all.push_back(e);
+        }
+        return all;
     }
     static std::vector<unsigned> bits_of(const vertex_set& set, unsigned words) {
         std::vector<unsigned> bits(words);
@@ -82,14 +100,15 @@ private:
     unsigned words_;
     dynpar::reducer<dynpar::sum<number>> nodes_;
     dynpar::reducer<dynpar::sum<number>> splits_;
+    dynpar::buffer<unsigned> first_;
+    dynpar::buffer<vertex> neighbours_;
     dynpar::buffer<unsigned> rows_;
-    dynpar::buffer<degree> degrees_;
-    dynpar::buffer<unsigned> all_;
+    dynpar::buffer<edges_left> left_;
     std::vector<unsigned> first_cover_;
     unsigned first_best_;
     dynpar::buffer<unsigned> cover_;
     dynpar::buffer<unsigned> stop_;
-    dynpar::buffer<graph_bits> graph_;
+    dynpar::buffer<whole_graph> graph_;
     dynpar::buffer<problem> problem_;
     dynpar::buffer<subproblem> root_;
     dynpar::shape shape_;

@@ -448,6 +448,14 @@ template <class T>
 inline T __reduce_or_sync(unsigned mask, T value, SIMULATED_GPU_CALLER) {
     return ::simulated_gpu::reduce(mask, value, SIMULATED_GPU_HERE, [](T a, T b) { return a | b; });
 }
+template <class T>
+inline T __reduce_and_sync(unsigned mask, T value, SIMULATED_GPU_CALLER) {
+    return ::simulated_gpu::reduce(mask, value, SIMULATED_GPU_HERE, [](T a, T b) { return a & b; });
+}
+template <class T>
+inline T __reduce_xor_sync(unsigned mask, T value, SIMULATED_GPU_CALLER) {
+    return ::simulated_gpu::reduce(mask, value, SIMULATED_GPU_HERE, [](T a, T b) { return a ^ b; });
+}
 #undef SIMULATED_GPU_CALLER
 #undef SIMULATED_GPU_HERE
 

@@ -224,18 +224,7 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE void run_every(unsigned step, nested_index<Co
 
 // ---- The end of a call
 
-/// All threads of the warp have come, and see what the others have written.
-template <class Block>
-DYNPAR_FUNCTION void meet(const warp_group<Block>& warp) {
-    if constexpr (runs_on_host<Block>::value) {
-        static_cast<void>(dynpar::ballot(warp, true));
-    } else {
-#if DYNPAR_ON_DEVICE
-        if (warp.num_threads() > 1) __syncwarp(lanes_of(warp.num_threads()));
-#endif
-    }
-}
-/// On the host engine the same for the block, where each thread has run its own loop in place of a part of all. Not if
+/// On the host engine the threads of the block meet, where each thread has run its own loop in place of a part of all. Not if
 /// it has no memory for what its threads share: then each warp has shared by itself.
 template <class Block>
 DYNPAR_FUNCTION void meet_on_host(const block_group<Block>& group) {

@@ -144,10 +144,11 @@ public:
                     make_task(info::on_warp, s.moldable ? min(s.threads.x, engine().moldable_threads) : s.threads.x);
                 if (derived().push_warp_child(task)) return status::success;
                 return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
-            } else if (direct && is_single_block(s, most_threads<Kernel>())) {
-                const bool on_warp = s.threads.x <= warp_size;
-                wide_task task = make_task(on_warp ? info::on_warp : info::on_block, s.threads.x);
-                task.size = block_size(s.threads.x, shared_bytes_of(s, s.threads.x));
+            } else if (const unsigned threads = direct ? threads_of_single_block(s, most_threads<Kernel>()) : 0;
+                       threads != 0) {
+                const bool on_warp = threads <= warp_size;
+                wide_task task = make_task(on_warp ? info::on_warp : info::on_block, threads);
+                task.size = block_size(threads, shared_bytes_of(s, threads));
                 if (on_warp ? derived().push_warp_child(task) : derived().push_team_child(task)) return status::success;
                 return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
             }

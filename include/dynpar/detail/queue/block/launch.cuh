@@ -57,12 +57,14 @@ __device__ inline bool is_single_warp(const shape& s, unsigned most_threads) {
                : s.moldable && engine().moldable_threads > 1 && engine().moldable_threads <= warp_size;
 }
 
-/// Whether it is one block for a team, likewise, or for a warp if it has shared memory: the task says how much.
-__device__ inline bool is_single_block(const shape& s, unsigned most_threads) {
-    if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return false;
-    if (s.moldable || s.shared_bytes > bounds::shared_bytes || s.threads.x > min(most_threads, engine().block_threads))
-        return false;
-    return s.threads.x > warp_size || (s.shared_bytes != 0 && s.threads.x > 1);
+/// Of one block for a team, likewise, or for a warp if it has shared memory, of which the task says how much: its
+/// threads. 0 if it is none.
+__device__ inline unsigned threads_of_single_block(const shape& s, unsigned most_threads) {
+    if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return 0;
+    const unsigned threads = s.moldable ? min(s.threads.x, engine().moldable_threads) : s.threads.x;
+    if (s.shared_bytes > bounds::shared_bytes || threads > min(most_threads, engine().block_threads)) return 0;
+    const bool is_for_one = threads > warp_size ? !s.moldable : s.shared_bytes != 0 && threads > 1;
+    return is_for_one ? threads : 0;
 }
 
 /// Of a continuation for which a node has room, if its arguments fit: its threads. 0 if a node has no room for it.
