@@ -186,10 +186,10 @@ DYNPAR_FUNCTION T reduce_in_steps(const warp_group<Block>& warp, T value, const 
     // After each step a thread has the values of twice as many threads, from its own on.
     for (unsigned step = 1; step < threads; step *= 2) {
         const bool there = rank + step < threads;
-        const T further = shuffle(warp, value, there ? rank + step : rank);
+        const T further = detail::shuffle(warp, value, there ? rank + step : rank);
         if (there) value = operation(value, further);
     }
-    return shuffle(warp, value, 0);
+    return detail::shuffle(warp, value, 0);
 }
 
 #if DYNPAR_ON_DEVICE && __CUDA_ARCH__ >= 800

@@ -20,11 +20,14 @@ inline constexpr unsigned none = ~0u;
 /// What a node of the search knows of a vertex: how many of its neighbours are left, and which, if it is one only: the
 /// exclusive or of their numbers. 0: the vertex has no edge any more.
 using edges_left = unsigned;
-static_assert(most_vertices <= 0x10000);
+inline constexpr edges_left no_triangle = 0x8000;  // a bit that is of neither: its two neighbours have no edge
+static_assert(most_vertices <= no_triangle);
 DYNPAR_FUNCTION constexpr unsigned degree_of(edges_left e) { return e >> 16; }
-DYNPAR_FUNCTION constexpr unsigned last_neighbour_of(edges_left e) { return e & 0xffff; }
+DYNPAR_FUNCTION constexpr unsigned last_neighbour_of(edges_left e) { return e & 0x7fff; }
 /// Without one of the neighbours.
-DYNPAR_FUNCTION constexpr edges_left without(edges_left e, unsigned neighbour) { return (e - 0x10000) ^ neighbour; }
+DYNPAR_FUNCTION constexpr edges_left without(edges_left e, unsigned neighbour) {
+    return ((e & ~no_triangle) - 0x10000) ^ neighbour;
+}
 
 /// The graph, and what all nodes of a search share. A set of vertices has a bit for each, in so many words.
 struct whole_graph {
@@ -302,11 +305,16 @@ private:
         const auto decides = [&](unsigned u) { return degree_of(left_[u]) != d || v < u; };
         unsigned a = last_neighbour_of(e);
         if (d == 2) {
+            if ((e & no_triangle) != 0) return false;  // as in most rounds
             const unsigned both = a;
             unsigned i = first_[v];
             for (a = neighbours_[i]; left_[a] == 0; a = neighbours_[++i]) continue;
             const unsigned b = both ^ a;
-            if ((in_.rows[a * words_ + b / 32] >> b % 32 & 1) == 0 || !decides(a) || !decides(b)) return false;
+            if ((in_.rows[a * words_ + b / 32] >> b % 32 & 1) == 0) {
+                left_[v] = e | no_triangle;
+                return false;
+            }
+            if (!decides(a) || !decides(b)) return false;
             mark(b);
         } else if (!decides(a)) {
             return false;
