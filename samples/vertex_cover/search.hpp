@@ -31,7 +31,7 @@ public:
           stop_(engine.template make_buffer<unsigned>(1)),
           graph_(engine.template make_buffer<whole_graph>(
               {whole_graph{g.vertices(), words_, first_.data(), neighbours_.data(), rows_.data(), nodes_.view(),
-                         splits_.view(), stop_.data()}})),
+                           splits_.view(), stop_.data()}})),
           problem_(engine.template make_buffer<problem>(1)),
           root_(engine.template make_buffer<subproblem>(
               {subproblem{graph_.data(), problem_.data(), left_.data(), nullptr, 0, none}})),

@@ -102,6 +102,97 @@ DYNPAR_FUNCTION unsigned wrong_in(const Group& group, unsigned first, unsigned s
     return wrong;
 }
 
+/// The values of a group's threads, one after another.
+template <class T, class Op>
+DYNPAR_FUNCTION T combined(unsigned threads, T (*value_of)(unsigned), const Op& op) {
+    T result = value_of(0);
+    for (unsigned i = 1; i < threads; ++i) result = op(result, value_of(i));
+    return result;
+}
+template <class T>
+DYNPAR_FUNCTION T some_value(unsigned rank) {
+    return static_cast<T>(number_of(rank, 5) * 0x9e3779b97f4a7c15ull >> 16);  // of every sign and size that T has
+}
+template <class T, class Group>
+DYNPAR_FUNCTION unsigned wrong_reductions(const Group& group) {
+    const unsigned threads = group.num_threads();
+    const T mine = some_value<T>(group.thread_rank());
+    unsigned wrong = 0;
+    const auto check = [&](const auto& op) {
+        wrong += dynpar::reduce(group, mine, op) != combined<T>(threads, some_value<T>, op);
+    };
+    check(dynpar::plus{});
+    check(dynpar::multiplies{});
+    check(dynpar::minimum{});
+    check(dynpar::maximum{});
+    check(dynpar::bit_and{});
+    check(dynpar::bit_or{});
+    check(dynpar::bit_xor{});
+    return wrong;
+}
+
+/// Every operation on integers of every size, with and without a sign.
+struct reductions {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* wrong) const {
+        const auto warp = dynpar::this_warp(block);
+        const auto all = dynpar::this_block(block, block.template shared<std::byte>(dynpar::collective_bytes));
+        const unsigned found = wrong_reductions<std::uint8_t>(warp) + wrong_reductions<std::int16_t>(warp) +
+                               wrong_reductions<std::uint32_t>(warp) + wrong_reductions<std::uint32_t>(all) +
+                               wrong_reductions<std::uint64_t>(warp) + wrong_reductions<bool>(warp);
+        // Their products and sums would not fit.
+        const int mine = some_value<int>(warp.thread_rank());
+        const unsigned threads = warp.num_threads();
+        unsigned found_here =
+            dynpar::reduce(warp, mine, dynpar::minimum{}) != combined<int>(threads, some_value<int>, dynpar::minimum{});
+        found_here +=
+            dynpar::reduce(warp, mine, dynpar::maximum{}) != combined<int>(threads, some_value<int>, dynpar::maximum{});
+        found_here += dynpar::reduce(warp, -static_cast<int>(warp.thread_rank()), dynpar::plus{}) !=
+                      -static_cast<int>(threads * (threads - 1) / 2);
+        if (found + found_here != 0) dynpar::atomic_add(wrong, found + found_here);
+    }
+};
+
+TEST_CASE("C18: a reduction of integers of any size is what the operation makes of them one after another") {
+    auto engine = make_engine();
+    for (const unsigned threads : {1u, 2u, 31u, 32u, 45u, 96u}) {
+        CAPTURE(threads);
+        auto wrong = filled(engine, 1, 0u);
+        engine.run(reductions{}, dynpar::shape(2, threads, dynpar::collective_bytes), wrong.data());
+        CHECK(wrong.to_vector()[0] == 0);
+    }
+}
+
+/// Each warp hands numbers round in shared memory, as often as no other warp does.
+struct hand_round {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* wrong) const {
+        const auto warp = dynpar::this_warp(block);
+        const unsigned rank = warp.thread_rank(), threads = warp.num_threads();
+        unsigned* const mine = block.template shared<unsigned>(block.num_threads()) + warp.first();
+        unsigned number = rank;
+        for (unsigned round = 0; round < 10 + 3 * warp.meta_group_rank(); ++round) {
+            mine[rank] = number;
+            warp.sync();
+            number = mine[(rank + 1) % threads];
+            warp.sync();
+            if (number != (rank + round + 1) % threads) dynpar::atomic_add(wrong, 1u);
+        }
+        dynpar::this_block(block, nullptr).sync();
+    }
+};
+
+TEST_CASE("C18: after the sync of a warp its threads see what the others wrote, and other warps need not be there") {
+    auto engine = make_engine();
+    for (const unsigned threads : {1u, 2u, 17u, 32u, 33u, 80u, 256u}) {
+        CAPTURE(threads);
+        auto wrong = filled(engine, 1, 0u);
+        engine.run(hand_round{}, dynpar::shape(3, threads, threads * static_cast<unsigned>(sizeof(unsigned))),
+                   wrong.data());
+        CHECK(wrong.to_vector()[0] == 0);
+    }
+}
+
 struct collective_calls {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* wrong, unsigned seed) const {

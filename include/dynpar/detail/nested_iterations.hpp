@@ -224,8 +224,8 @@ DYNPAR_FUNCTION DYNPAR_FORCEINLINE void run_every(unsigned step, nested_index<Co
 
 // ---- The end of a call
 
-/// On the host engine the threads of the block meet, where each thread has run its own loop in place of a part of all. Not if
-/// it has no memory for what its threads share: then each warp has shared by itself.
+/// On the host engine the threads of the block meet, where each has run its own loop in place of a part of all. Not if
+/// the block has no memory for what its threads share: then each warp has shared by itself.
 template <class Block>
 DYNPAR_FUNCTION void meet_on_host(const block_group<Block>& group) {
     if constexpr (runs_on_host<Block>::value) {
