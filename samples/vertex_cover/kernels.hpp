@@ -70,9 +70,8 @@ struct split {
 
 /// The shared memory of a block that visits a node: of each vertex its edges and a place in a list, two sets, a count.
 DYNPAR_FUNCTION constexpr unsigned shared_bytes(unsigned vertices) {
-    const auto rounded = [](unsigned bytes) { return (bytes + 15) / 16 * 16; };
-    return rounded(vertices * static_cast<unsigned>(sizeof(edges_left))) +
-           rounded(vertices * static_cast<unsigned>(sizeof(vertex))) + 2 * rounded((vertices + 31) / 32 * 4) + 16;
+    const unsigned words = vertices + 2 * ((vertices + 31) / 32) + 1;
+    return (words * 4 + vertices * static_cast<unsigned>(sizeof(vertex)) + 15) / 16 * 16;
 }
 
 /// Stores a cover if it is smaller than what there is. One thread. The lock is taken and given back in one step of the
@@ -97,7 +96,7 @@ DYNPAR_FUNCTION inline void stop_after_failure(const whole_graph& in, dynpar::st
     if (s != dynpar::status::success) dynpar::atomic_store(in.stop, 1u, dynpar::memory_order::relaxed);
 }
 
-enum class state { open, covered, hopeless };
+enum class state { changes, open, covered, hopeless };
 
 /// The node of the search tree at which a block is, in its shared memory. The block is a warp or less; its threads have
 /// the vertices in turn, or a vertex's neighbours. All of them make all calls.
@@ -113,13 +112,14 @@ public:
           neighbours_(in.neighbours),
           rank_(block.thread_rank()),
           step_(block.num_threads()),
-          left_(block.template shared<edges_left>(in.vertices)),
-          list_(block.template shared<vertex>(in.vertices)),
-          taken_(block.template shared<unsigned>(in.words)),
-          marked_(block.template shared<unsigned>(in.words)),
-          listed_(block.template shared<unsigned>(1)) {}
-    DYNPAR_FUNCTION bool has_memory() const { return listed_ != nullptr; }
+          left_(block.template shared<edges_left>(shared_bytes(in.vertices) / sizeof(edges_left))),
+          taken_(left_ + in.vertices),
+          marked_(taken_ + in.words),
+          listed_(marked_ + in.words),
+          list_(reinterpret_cast<vertex*>(listed_ + 1)) {}
+    DYNPAR_FUNCTION bool has_memory() const { return left_ != nullptr; }
 
+    /// Lists what is taken in any case.
     DYNPAR_FUNCTION void begin(const subproblem& at) {
         of_ = at.of;
         taken_vertices_ = at.taken_vertices;
@@ -135,48 +135,48 @@ public:
         for_each_neighbour(at.leave_out, rank_, step_, [&](unsigned u) {
             if (left_[u] != 0) list(u);
         });
-        take_listed();
     }
 
-    DYNPAR_FUNCTION void take(unsigned v) {
-        if (rank_ == 0) list(v);
-        take_listed();
+    /// Lists the vertex with the most edges.
+    DYNPAR_FUNCTION void list_chosen() {
+        if (rank_ == 0) list(chosen_);
     }
 
-    /// Takes vertices for which there is no choice, as long as there are any: the neighbours of a vertex of degree 1,
-    /// and of degree 2 if they are neighbours themselves; and vertices with more neighbours than may be taken.
-    DYNPAR_FUNCTION state reduce() {
-        for (;;) {
-            const int budget = bound() - 1 - static_cast<int>(taken_vertices_);
-            unsigned vertices = 0;
-            unsigned degrees = 0;
-            unsigned most = 0;  // degree, vertex
-            bool lists = false;
-            for_each(vertices_, [&](unsigned v) {
-                const edges_left e = left_[v];
-                if (e == 0) return;
-                const unsigned d = degree_of(e);
-                ++vertices;
-                degrees += d;
-                if (d << 16 > most) most = d << 16 | v;
-                if (static_cast<int>(d) > budget) {
-                    mark(v);
-                    lists = true;
-                } else if (d <= 2) {
-                    lists |= mark_neighbours(v, e);
-                }
-            });
-            vertices_left_ = dynpar::reduce(warp(), vertices, dynpar::plus{});
-            edges_ = dynpar::reduce(warp(), degrees, dynpar::plus{}) / 2;
-            most = dynpar::reduce(warp(), most, dynpar::maximum{});
-            highest_degree_ = most >> 16;
-            chosen_ = most & 0xffff;
-            if (budget < 0) return state::hopeless;
-            if (edges_ == 0) return state::covered;
-            if (edges_ > static_cast<unsigned>(budget) * highest_degree_) return state::hopeless;
-            if (!dynpar::any(warp(), lists)) return state::open;
-            take_listed();
-        }
+    /// Takes what is listed, and looks at all vertices. If there are some for which there is no choice (the neighbours
+    /// of a vertex of degree 1, and of degree 2 if they are neighbours themselves; and vertices with more neighbours
+    /// than may be taken), lists those: it changes.
+    DYNPAR_FUNCTION state take_and_reduce() {
+        take_listed();
+        const int budget = bound() - 1 - static_cast<int>(taken_vertices_);
+        unsigned vertices = 0;
+        unsigned degrees = 0;
+        unsigned most = 0;  // degree, vertex
+        bool lists = false;
+        for_each(vertices_, [&](unsigned v) {
+            const edges_left e = left_[v];
+            if (e == 0) return;
+            const unsigned d = degree_of(e);
+            ++vertices;
+            degrees += d;
+            if (d << 16 > most) most = d << 16 | v;
+            const bool is_needed = static_cast<int>(d) > budget;
+            if (!is_needed && d > 2) return;
+            const pair found = is_needed ? pair{{v, none}} : neighbours_to_take(v, e);
+            for (const unsigned u : found.vertices) {
+                if (u == none) continue;
+                mark(u);
+                lists = true;
+            }
+        });
+        vertices_left_ = dynpar::reduce(warp(), vertices, dynpar::plus{});
+        edges_ = dynpar::reduce(warp(), degrees, dynpar::plus{}) / 2;
+        most = dynpar::reduce(warp(), most, dynpar::maximum{});
+        highest_degree_ = most >> 16;
+        chosen_ = most & 0xffff;
+        if (budget < 0) return state::hopeless;
+        if (edges_ == 0) return state::covered;
+        if (edges_ > static_cast<unsigned>(budget) * highest_degree_) return state::hopeless;
+        return dynpar::any(warp(), lists) ? state::changes : state::open;
     }
 
     /// Whether all vertices can be reached from the chosen one. If not, those that can are marked, and `vertices` and
@@ -259,7 +259,6 @@ public:
     DYNPAR_FUNCTION void store_cover() {
         if (rank_ == 0) improve(*of_, taken_vertices_, words_, [this](unsigned w) { return taken_[w]; });
     }
-    DYNPAR_FUNCTION unsigned chosen() const { return chosen_; }  ///< the vertex with the most edges
     /// Whether it is worth looking whether it falls into parts.
     DYNPAR_FUNCTION bool is_sparse() const { return edges_ <= 4 * vertices_left_; }
 
@@ -298,29 +297,27 @@ private:
         if ((dynpar::atomic_or(marked_ + v / 32, bit) & bit) == 0) list(v);
     }
 
-    /// One thread: those of a vertex of degree 1, or of degree 2 in a triangle. All such vertices are looked at
+    struct pair {
+        unsigned vertices[2];  // or `none`
+    };
+    /// Of a vertex of degree 1 its neighbour, of degree 2 both if they are neighbours. All such vertices are looked at
     /// together: of two that are neighbours, and so have the same neighbours but for themselves, the first one decides.
-    DYNPAR_FUNCTION bool mark_neighbours(unsigned v, edges_left e) {
+    DYNPAR_FUNCTION pair neighbours_to_take(unsigned v, edges_left e) {
         const unsigned d = degree_of(e);
         const auto decides = [&](unsigned u) { return degree_of(left_[u]) != d || v < u; };
-        unsigned a = last_neighbour_of(e);
-        if (d == 2) {
-            if ((e & no_triangle) != 0) return false;  // as in most rounds
-            const unsigned both = a;
-            unsigned i = first_[v];
-            for (a = neighbours_[i]; left_[a] == 0; a = neighbours_[++i]) continue;
-            const unsigned b = both ^ a;
-            if ((in_.rows[a * words_ + b / 32] >> b % 32 & 1) == 0) {
-                left_[v] = e | no_triangle;
-                return false;
-            }
-            if (!decides(a) || !decides(b)) return false;
-            mark(b);
-        } else if (!decides(a)) {
-            return false;
+        const unsigned last = last_neighbour_of(e);
+        if (d == 1) return {{decides(last) ? last : none, none}};
+        if ((e & no_triangle) != 0) return {{none, none}};  // as in most rounds
+        unsigned i = first_[v];
+        while (left_[neighbours_[i]] == 0) ++i;
+        const unsigned a = neighbours_[i];
+        const unsigned b = last ^ a;
+        if ((in_.rows[a * words_ + b / 32] >> b % 32 & 1) == 0) {
+            left_[v] = e | no_triangle;
+            return {{none, none}};
         }
-        mark(a);
-        return true;
+        if (!decides(a) || !decides(b)) return {{none, none}};
+        return {{a, b}};
     }
 
     /// Takes the vertices of the list, but for those that have no edge any more when it is their turn.
@@ -382,10 +379,10 @@ private:
     unsigned rank_;
     unsigned step_;
     edges_left* left_;  // of each vertex
-    vertex* list_;      // those that are about to be taken; or reached
     unsigned* taken_;
     unsigned* marked_;  // those of the list, where a vertex might be listed twice
     unsigned* listed_;  // how many are in the list
+    vertex* list_;      // those that are about to be taken; or reached
     unsigned taken_vertices_ = 0;
     unsigned vertices_left_ = 0;  // with edges
     unsigned edges_ = 0;
@@ -434,7 +431,8 @@ struct visit {
         at.begin(*from);
         for (;;) {
             if (is_first) in.nodes.add(block, 1);
-            const state s = at.reduce();
+            state s = state::changes;
+            while (s == state::changes) s = at.take_and_reduce();
             if (s == state::covered) at.store_cover();
             if (s != state::open) return;
             unsigned vertices = 0;
@@ -449,7 +447,7 @@ struct visit {
             const subproblem* child = at.without_chosen();
             if (child == nullptr) return;
             if (is_first) stop_after_failure(in, block.launch(*this, shape(in.vertices), child));
-            at.take(at.chosen());
+            at.list_chosen();
         }
     }
 };
