@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <functional>
 #include <thread>
 
 using namespace queue_parts;
@@ -302,6 +304,59 @@ TEST_CASE("a warp that runs wide tasks looks up for whatever else its next step 
         CHECK(blocks_in_a_step(m, 20, 8, [] { queue::this_warp().ready = 1; }) == 1);
         CHECK(blocks_in_a_step(m, 20, 8, [] { queue::this_block().gang.has_candidate = 1; }) == 1);
         CHECK(blocks_in_a_step(m, nearly_full, 8, [] {}) == 1);
+    }
+}
+
+/// A block that leaves another one like it.
+unsigned count_and_go_on(std::uint32_t, bool) {
+    blocks_that_ran.add();
+    queue::wide_task task{};
+    task.entry = &count_and_go_on;
+    task.info = queue::info::on_warp;
+    task.size = queue::block_size(1);
+    task.last = 1;
+    CHECK(queue::push(task));
+    return 1;
+}
+
+/// How many blocks of a chain a warp has run when it looks up again, after `change` of what it has besides.
+unsigned blocks_of_a_chain_in_a_step(machine& m, const std::function<void()>& change) {
+    blocks_that_ran.set(0);
+    m.run([&] {
+        if (queue::lane_rank() == 0) {
+            count_and_go_on(0, true);
+            blocks_that_ran.set(0);
+            change();
+        }
+        __syncwarp();
+        queue::run_wide<false>(1, 1);
+        __syncwarp();
+        if (queue::lane_rank() == 0) {
+            queue::warp_state& warp = queue::this_warp();
+            warp.wide_owner_end = warp.wide_steal_end;
+            warp.lane_owner_end = warp.lane_steal_end;
+            warp.ready = 0;
+            for (queue::spilled_tasks* spilled : {&warp.spilled_wides, &warp.spilled_lanes}) {
+                if (spilled->head() != 0) queue::release(spilled->head(), queue::tuning::segment_class);
+                *spilled = queue::spilled_tasks(0);
+            }
+        }
+    });
+    return blocks_that_ran.get();
+}
+
+TEST_CASE(
+    "a warp runs blocks that each leave the next one in a row, unless it has other tasks, spilled ones among them") {
+    machine m({1, 1, 16, 1u << 14, true});
+    unsigned most = 0;  // its time may be up before
+    for (unsigned tries = 0; tries < 1000 && most < queue::tuning::wide_tasks_in_a_row; ++tries)
+        most = std::max(most, blocks_of_a_chain_in_a_step(m, [] {}));
+    CHECK(most == queue::tuning::wide_tasks_in_a_row);
+    for (unsigned tries = 0; tries < 20; ++tries) {
+        CHECK(blocks_of_a_chain_in_a_step(m, [] { queue::push_spilled(queue::wide_task{}); }) == 1);
+        CHECK(blocks_of_a_chain_in_a_step(m, [] { queue::push_spilled(queue::lane_task{}); }) == 1);
+        CHECK(blocks_of_a_chain_in_a_step(m, [] { queue::this_warp().ready = 1; }) == 1);
+        CHECK(blocks_of_a_chain_in_a_step(m, [] { queue::push(queue::lane_task{}); }) == 1);
     }
 }
 
