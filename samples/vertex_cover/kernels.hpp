@@ -427,7 +427,7 @@ struct visit {
         const whole_graph& in = *from->in;
         const bool is_first = block.thread_rank() == 0;
         node<Block> at(block, in);
-        if (!at.has_memory()) return;  // the run's report says so
+        if (!at.has_memory()) return stop_after_failure(in, dynpar::status::out_of_memory);  // as the report says
         at.begin(*from);
         for (;;) {
             if (is_first) in.nodes.add(block, 1);

@@ -512,22 +512,42 @@ struct try_shape {
 
 TEST_CASE("C8: an impossible shape is refused with invalid_configuration, and nothing runs") {
     auto engine = make_engine();
-    const dynpar::shape impossible[] = {
-        {0, 32},  {1, 0},  {1, 1025},       {1, {1, 1, 65}},  {1, {33, 32}},          {{1, 65536}, 1},
-        {-1, 32}, {1, -1}, {1, 32, 232449}, {1ull << 40, 32}, {{65536, 65535, 2}, 1}, {{32769, 65535}, 1}};
+    const dynpar::shape impossible[] = {{0, 32},
+                                        {1, 0},
+                                        {1, 1025},
+                                        {1, {1, 1, 65}},
+                                        {1, {33, 32}},
+                                        {{1, 65536}, 1},
+                                        {-1, 32},
+                                        {1, -1},
+                                        {1, 32, 232449},
+                                        {1ull << 40, 32},
+                                        {{65536, 65535, 2}, 1},
+                                        {{32769, 65535}, 1},
+                                        // Moldable ones, too, though each engine would choose a width that is possible.
+                                        {1, dynpar::at_most(0), 100},
+                                        {1, dynpar::at_most(1025)},
+                                        {1, dynpar::at_most(1025), 100},
+                                        {3, dynpar::at_most(1025), 100},
+                                        {1, dynpar::at_most(~0u), 100},
+                                        {1, dynpar::at_most(2000), dynpar::bytes_per_thread(8)},
+                                        {1, dynpar::at_most(8), 232449}};
     CHECK(check(dynpar::shape({32768, 65535}, 1)) == dynpar::status::success);
     for (const dynpar::shape& s : impossible) {
         const std::string text = to_string(s);
         CAPTURE(text);
-        for (const bool as_continuation : {false, true}) {
+        for (const unsigned call : {0u, 1u, 2u, 3u, 4u, 5u}) {
+            const bool as_continuation = call % 2 != 0;
+            const unsigned threads = call < 2 ? 1 : call < 4 ? 32 : 64;  // that make the call
+            CAPTURE(threads);
             auto counter = filled(engine, 1, 0u);
             auto result = filled(engine, 1, -1);
-            const dynpar::report report =
-                engine.try_run(try_shape{}, dynpar::shape(1, 1), s, as_continuation, counter.data(), result.data());
+            const dynpar::report report = engine.try_run(try_shape{}, dynpar::shape(1, threads), s, as_continuation,
+                                                         counter.data(), result.data());
             CHECK(result.to_vector()[0] == static_cast<int>(dynpar::status::invalid_configuration));
             CHECK(counter.to_vector()[0] == 0);
             CHECK(report.grids == 1);
-            CHECK(report.lost_launches == 1);
+            CHECK(report.lost_launches == threads);
             CHECK(only_failure(report).shape == s);
             CHECK(only_failure(report).kernel == "count_one");
         }

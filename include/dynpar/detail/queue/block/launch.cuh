@@ -63,6 +63,7 @@ __device__ inline unsigned threads_of_single_block(const shape& s, unsigned most
     if (s.blocks.x != 1 || s.blocks.y != 1 || s.blocks.z != 1 || s.threads.y != 1 || s.threads.z != 1) return 0;
     const unsigned threads = s.moldable ? min(s.threads.x, engine().moldable_threads) : s.threads.x;
     if (s.shared_bytes > bounds::shared_bytes || threads > min(most_threads, engine().block_threads)) return 0;
+    if (s.threads.x > most_threads) return 0;  // refused on the general route, also if it is moldable
     const bool is_for_one = threads > warp_size ? !s.moldable : s.shared_bytes != 0 && threads > 1;
     return is_for_one ? threads : 0;
 }
