@@ -112,15 +112,15 @@ public:
           neighbours_(in.neighbours),
           rank_(block.thread_rank()),
           step_(block.num_threads()),
-          left_(block.template shared<edges_left>(shared_bytes(in.vertices) / sizeof(edges_left))),
-          taken_(left_ + in.vertices),
-          marked_(taken_ + in.words),
-          listed_(marked_ + in.words),
-          list_(reinterpret_cast<vertex*>(listed_ + 1)) {}
+          left_(block.template shared<edges_left>(shared_bytes(in.vertices) / sizeof(edges_left))) {}
     DYNPAR_FUNCTION bool has_memory() const { return left_ != nullptr; }
 
     /// Lists what is taken in any case.
     DYNPAR_FUNCTION void begin(const subproblem& at) {
+        taken_ = left_ + vertices_;
+        marked_ = taken_ + words_;
+        listed_ = marked_ + words_;
+        list_ = reinterpret_cast<vertex*>(listed_ + 1);
         of_ = at.of;
         taken_vertices_ = at.taken_vertices;
         const edges_left* const left = at.left;
@@ -379,10 +379,10 @@ private:
     unsigned rank_;
     unsigned step_;
     edges_left* left_;  // of each vertex
-    unsigned* taken_;
-    unsigned* marked_;  // those of the list, where a vertex might be listed twice
-    unsigned* listed_;  // how many are in the list
-    vertex* list_;      // those that are about to be taken; or reached
+    unsigned* taken_ = nullptr;
+    unsigned* marked_ = nullptr;  // those of the list, where a vertex might be listed twice
+    unsigned* listed_ = nullptr;  // how many are in the list
+    vertex* list_ = nullptr;      // those that are about to be taken; or reached
     unsigned taken_vertices_ = 0;
     unsigned vertices_left_ = 0;  // with edges
     unsigned edges_ = 0;
