@@ -3,6 +3,7 @@
 #include <dynpar/dynpar.hpp>
 
 #include <cstdio>
+#include <typeinfo>
 
 namespace {
 
@@ -108,7 +109,7 @@ void print_warp(const unsigned char* shared_memory, unsigned number) {
 }
 
 [[maybe_unused]] const bool is_observed = [] {
-    simulated_gpu::the_observer() = {&progress, &print_block, &print_warp};
+    simulated_gpu::the_observer() = {&typeid(queue::engine_view), &progress, &print_block, &print_warp};
     return true;
 }();
 

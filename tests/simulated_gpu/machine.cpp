@@ -645,12 +645,22 @@ private:
 
     // ---- Progress, and what is printed without any
 
+    static bool is_observed(const block& b) {
+        const std::type_info* const first = b.grid->what.first_parameter;
+        return first != nullptr && the_observer().first_parameter != nullptr &&
+               *first == *the_observer().first_parameter;
+    }
+
     void look_for_progress() {
         if (the_observer().progress == nullptr) return;
         unsigned long long now = live_blocks_.size();
-        for (const auto& b : live_blocks_)
+        bool observes = false;
+        for (const auto& b : live_blocks_) {
+            if (!is_observed(*b)) continue;
+            observes = true;
             now = now * 0x100000001b3ull + the_observer().progress(b->shared_memory, b->threads);
-        if (now != progress_) {
+        }
+        if (now != progress_ || !observes) {
             progress_ = now;
             stalled_since_ = steps_;
         }
@@ -809,10 +819,12 @@ void machine::print_failure() {
                      "block %u of grid %llu (%s), on multiprocessor %u: %u threads, %u have ended, %u at its barrier\n",
                      b->rank, b->grid->number, known ? kernel.dli_sname : "?", b->multiprocessor, b->threads, b->ended,
                      b->barriers[0].arrived);
-        if (the_observer().print_block != nullptr) the_observer().print_block(b->shared_memory, b->threads);
+        if (is_observed(*b) && the_observer().print_block != nullptr)
+            the_observer().print_block(b->shared_memory, b->threads);
         for (const warp& w : b->warps) {
             std::fprintf(stderr, "  warp %u%s\n", w.number, &w == starved_ ? ", which is starved" : "");
-            if (the_observer().print_warp != nullptr) the_observer().print_warp(b->shared_memory, w.number);
+            if (is_observed(*b) && the_observer().print_warp != nullptr)
+                the_observer().print_warp(b->shared_memory, w.number);
             std::map<std::string, unsigned> where;
             for (unsigned lane = 0; lane < lanes_of_warp; ++lane) {
                 const thread* const t = w.lanes[lane];

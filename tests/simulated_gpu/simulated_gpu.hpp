@@ -16,6 +16,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 
 // Before __CUDACC__: these then declare what the host calls, and nothing for nvcc.
 #include <boost/context/fiber.hpp>
@@ -125,7 +126,7 @@ T once_for_lanes(const void* key, const Make& make) {
         bool is_made = false;
         T made{};
     };
-    static std::map<std::tuple<unsigned long long, const warp*, const void*>, std::shared_ptr<group> > open;
+    static std::map<std::tuple<unsigned long long, const warp*, const void*>, std::shared_ptr<group>> open;
     const auto [place, is_first] = open.try_emplace({grid_number(), current->of_warp, key}, nullptr);
     if (is_first) place->second = std::make_shared<group>();
     const std::shared_ptr<group> mine = place->second;
@@ -232,18 +233,28 @@ T reduce(unsigned mask, T value, source_line where, Combine combine) {
 struct launch_parameters {
     std::function<void()> thread_function;
     const void* kernel = nullptr;
+    const std::type_info* first_parameter = nullptr;  // its type; null if the kernel has none
     unsigned blocks = 0;
     unsigned threads = 0;  // of a block
     std::size_t shared_bytes = 0;
 };
 cudaError_t launch(launch_parameters grid, cudaStream_t stream);
 
+template <class... Parameters>
+const std::type_info* type_of_first() {
+    if constexpr (sizeof...(Parameters) == 0) {
+        return nullptr;
+    } else {
+        return &typeid(std::tuple_element_t<0, std::tuple<Parameters...>>);
+    }
+}
+
 template <class... Parameters, class... Arguments>
 cudaError_t launch(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, std::size_t bytes,
                    cudaStream_t stream, const Arguments&... arguments) {
-    return launch(
-        launch_parameters{[=] { kernel(arguments...); }, reinterpret_cast<const void*>(kernel), blocks, threads, bytes},
-        stream);
+    return launch(launch_parameters{[=] { kernel(arguments...); }, reinterpret_cast<const void*>(kernel),
+                                    type_of_first<Parameters...>(), blocks, threads, bytes},
+                  stream);
 }
 
 // ---- The device, and how it is run
@@ -277,6 +288,8 @@ std::string describe_settings();
 
 /// What knows the program's own state in shared memory.
 struct observer {
+    /// The first parameter of the kernels that have such a state. Others have what they like there, or nothing.
+    const std::type_info* first_parameter = nullptr;
     /// A number that changes whenever there is progress. Of a worker block's shared memory.
     unsigned long long (*progress)(const unsigned char* shared_memory, unsigned threads) = nullptr;
     /// Prints the state of a block, and of a warp.
