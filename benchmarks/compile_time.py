@@ -67,6 +67,7 @@ WAYS = [
     ("queue engine, -Xptxas -Ofc=mid", FAST_PTXAS, QUEUE),
     ("queue engine, engine/queue.cuh in place of dynpar.hpp, -Xptxas -Ofc=mid", FAST_PTXAS, QUEUE_ALONE),
     ("queue engine, -Ofc=mid", NVCC + ["-Ofc=mid"], QUEUE),
+    ("queue engine, engine/queue.cuh in place of dynpar.hpp, -Ofc=mid", NVCC + ["-Ofc=mid"], QUEUE_ALONE),
     ("queue engine, -Ofc=max", NVCC + ["-Ofc=max"], QUEUE),
     ("queue engine, DYNPAR_NO_TRACE=1", NVCC + ["-DDYNPAR_NO_TRACE=1"], QUEUE),
     ("queue engine, DYNPAR_QUEUE_MOST_THREADS=256", NVCC + ["-DDYNPAR_QUEUE_MOST_THREADS=256"], QUEUE),

@@ -13,11 +13,4 @@ if(DYNPAR_WITH_CUDA)
     endif()
 endif()
 
-# dynpar_compile_fast(<target>): for a program without relocatable device code, whose speed nobody asks for. (With it, ptxas may refuse
-# what the fast compilation lets pass: see docs/building.md.)
-function(dynpar_compile_fast target)
-    if(DYNPAR_NVCC_COMPILES_FAST AND NOT DYNPAR_COMPILE_FAST)
-        target_compile_options(${target} PRIVATE
-            "$<$<COMPILE_LANGUAGE:CUDA>:SHELL:-Ofc=mid -Xptxas -suppress-stack-size-warning>")
-    endif()
-endfunction()
+include(dynpar_compile_fast)

@@ -51,6 +51,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/dynparConfigVersion.cmake
 install(FILES
     ${PROJECT_BINARY_DIR}/dynparConfig.cmake
     ${PROJECT_BINARY_DIR}/dynparConfigVersion.cmake
+    cmake/dynpar_compile_fast.cmake
     cmake/dynpar_enable_device_launch.cmake
     DESTINATION ${DYNPAR_PACKAGE_DIR} COMPONENT dev)
 

@@ -37,7 +37,7 @@ has() {
 }
 lib=lib/$multiarch
 has libdynpar-dev include/dynpar/{dynpar,config,version}.hpp include/dynpar/launch.cuh "$lib"/libdynpar_{config,trace}.a \
-    "$lib"/cmake/dynpar/{dynparConfig,dynparConfigVersion,dynparTargets,dynpar_enable_device_launch}.cmake \
+    "$lib"/cmake/dynpar/{dynparConfig,dynparConfigVersion,dynparTargets,dynpar_compile_fast,dynpar_enable_device_launch}.cmake \
     "$lib"/pkgconfig/dynpar-{core,config,trace}.pc
 has dynpar-tools bin/dynpar-trace share/man/man1/dynpar-trace.1.gz share/bash-completion/completions/dynpar-trace
 if $has_cuda; then

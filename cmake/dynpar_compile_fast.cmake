@@ -1,0 +1,29 @@
+# For projects that use dynpar: what shortens the time that nvcc takes for the queue engine.
+
+# dynpar_compile_fast(<target>)
+#
+# For work on a program: the target's CUDA files compile with nvcc's -Ofc=mid, in little more than half the time. What it makes
+# is slower on a GPU (docs/building.md), so it is not for a release, nor for measurements. Files with relocatable device code
+# stay as they are: it would save them little, and take more registers than kernels may have.
+#
+#     if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+#         dynpar_compile_fast(my_program)
+#     endif()
+function(dynpar_compile_fast target)
+    if(NOT TARGET ${target})
+        message(FATAL_ERROR "dynpar_compile_fast: there is no target '${target}'. Call it after add_executable or add_library.")
+    endif()
+    if(NOT CMAKE_CUDA_COMPILER_LOADED)
+        message(FATAL_ERROR "dynpar_compile_fast(${target}): this project has no CUDA: nothing else compiles faster. Enable the language "
+                            "CUDA, or leave the call out.")
+    endif()
+    include(CheckCompilerFlag)
+    check_compiler_flag(CUDA -Ofc=mid DYNPAR_NVCC_COMPILES_FAST)
+    if(NOT DYNPAR_NVCC_COMPILES_FAST)
+        message(STATUS "dynpar_compile_fast(${target}): this nvcc has no fast compilation (-Ofc), so nothing changes")
+    elseif(NOT DYNPAR_COMPILE_FAST)  # with which dynpar's own build compiles everything faster still
+        set(is_plain_cuda
+            "$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<BOOL:$<TARGET_PROPERTY:CUDA_SEPARABLE_COMPILATION>>>>")
+        target_compile_options(${target} PRIVATE "$<${is_plain_cuda}:SHELL:-Ofc=mid -Xptxas -suppress-stack-size-warning>")
+    endif()
+endfunction()
