@@ -116,6 +116,10 @@ inline constexpr unsigned cycles_of_short_block = 1 << 15;
 // How often a warp in a wait looks whether there is something new, before its next step. It finds that its children are
 // complete by a look, which takes half a microsecond; a step takes several.
 inline constexpr unsigned looks_in_wait = 8;
+// With so many block tasks on its worker block's deque, a warp hands over no more before it has run one with others, or
+// has waited for them for so many polls: on its own deque they are donated to all, by more warps than on that one.
+inline constexpr std::uint32_t many_block_tasks = 32;
+inline constexpr unsigned polls_for_team = 64;
 // What block tasks launch for single warps may pile up to so many tasks a warp.
 inline constexpr std::uint32_t tasks_piled_up = 32;
 

@@ -119,7 +119,7 @@ __device__ inline bool step(bool takes_ready, unsigned in_a_row) {
         tuning::wide_deque_capacity - tuning::deque_reserve)
         spill<wide_task>();
     if (warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end < warp_size &&
-        try_block_task(4))
+        try_block_task(4, 0))
         return true;
     const std::uint32_t lanes = available<lane_task, Nested>();
     std::uint32_t ready = Nested ? 0 : warp.ready;

@@ -140,8 +140,12 @@ private:
     __device__ bool push_warp_child(wide_task& task) {
         if (own_ == 0) return apply(push_first_wide_child(*this, task)) == status::success;
         task.grid = own_;
-        while (!push_where_there_is_room(task)) {
-            if (!add_segment<wide_task>()) return false;
+        wide_task* const place = reserve_where_there_is_room<wide_task>();
+        between_accesses();
+        if (place != nullptr) {
+            copy_task(*place, task);
+        } else if (!push_spilled(task)) {
+            return false;
         }
         ++launched_;
         return true;

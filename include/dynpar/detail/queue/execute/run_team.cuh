@@ -333,7 +333,7 @@ __device__ DYNPAR_NOINLINE inline void answer_call() {
 /// many came and left, they would hardly ever be there at the same time. While more and more come, one that waits stays
 /// longer still; but not for ever, since what it alone may run can come to it meanwhile. It leaves when what it waits
 /// for is complete.
-__device__ inline bool try_block_task(unsigned patience, arena_index awaited = 0) {
+__device__ inline bool try_block_task(unsigned patience, arena_index awaited) {
     bool called = false;
     // All have looked at the deques before one chooses a candidate, which may push.
     __syncwarp();

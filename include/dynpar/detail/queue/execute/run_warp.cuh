@@ -296,6 +296,8 @@ __device__ __noinline__ inline void hand_over_block_tasks(std::uint32_t availabl
     __syncwarp();
 }
 
+__device__ bool try_block_task(unsigned patience, arena_index awaited);  // in run_team.cuh
+
 /// All lanes of a warp that has run a block: whether its next step would do little but run the next wide task; not for
 /// long, since others may wait for some of them. (A few blocks find enough in the caches of nodes and pieces.)
 __device__ inline bool may_go_on_with_wide_tasks(std::uint32_t available_tasks, unsigned begun_at) {
@@ -324,7 +326,12 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks, unsigned in
         const std::uint32_t last = field_of_words<offsetof(wide_task, last)>(word);
         __syncwarp();
         const std::uint32_t width = field_of_words<offsetof(wide_task, info)>(word) & info::width_mask;
-        if (width == info::on_block) return hand_over_block_tasks(available_tasks);
+        if (width == info::on_block) {
+            // If the worker block has many, this warp runs some of them with others first: what stays here is donated.
+            const bool are_many = block_tasks_on_deque() >= tuning::many_block_tasks;
+            if (!Nested && __shfl_sync(all_lanes, are_many, 0) && try_block_task(tuning::polls_for_team, 0)) return;
+            return hand_over_block_tasks(available_tasks);
+        }
         if (width == info::on_lane) return run_newest_wide_on_lanes<Nested>(available_tasks);
         if (lane == 0) {
             if (first + 1 == last) {

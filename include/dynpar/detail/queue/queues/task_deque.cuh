@@ -212,15 +212,16 @@ __device__ __noinline__ bool push_spilled(Task task) {
     return place != nullptr;
 }
 
-/// The same for a task that there may be room for on the deque or in the segment at the head; false if there is none.
-/// Out of line and without a call, so that no registers are saved: a thread that launches thousands of grids comes by
-/// here each time.
-__device__ __noinline__ inline bool push_where_there_is_room(const wide_task& task) {
-    wide_task* place = reserve<wide_task>();
-    if (place == nullptr) place = reserve_spilled<wide_task>();
-    between_accesses();
-    if (place != nullptr) copy_task(*place, task);
-    return place != nullptr;
+/// A slot on the deque or, if that is full, in the segment at the head, to be filled at once; null if neither has room.
+/// Inlined where a thread may launch thousands of grids: a call, and the task on its way through the stack, take longer
+/// than all that is done here.
+template <class Task>
+__device__ __forceinline__ Task* reserve_where_there_is_room() {
+    using deque = own_deque<Task>;
+    Task* place = nullptr;
+    // To see that the deque is full takes less time than to reserve a slot in vain.
+    if (load_relaxed_in_block(deque::owner_end()) - deque::steal_end() < deque::capacity) place = reserve<Task>();
+    return place != nullptr ? place : reserve_spilled<Task>();
 }
 
 /// All lanes together: moves the oldest tasks out of a deque that is nearly full. If there is no memory it stays full,
