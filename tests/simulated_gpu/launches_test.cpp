@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "small_programs.hpp"
 
@@ -173,6 +174,36 @@ TEST_CASE("of hundreds of launches without memory each runs or is reported, and 
             CHECK(f.launched + f.refused + 1 == f.begun + r.lost_launches);
             CHECK(f.faults == 0);
         }
+    }
+}
+
+/// A chain: each link launches a child, waits for it, and continues with the next, with arguments that a grid's node
+/// has room for. Counts the children, and the links whose wait was no failure.
+struct waiting_chain {
+    static constexpr const char* name = "waiting_chain";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* counts, unsigned left) const {
+        if (block.thread_rank() == 0) block.launch(count_one{}, dynpar::shape(1, 32), counts);
+        const bool waited = block.wait() == dynpar::status::success;
+        if (block.thread_rank() != 0) return;
+        if (waited) dynpar::atomic_add(counts + 1, u64{1});
+        if (left != 0) block.then(*this, dynpar::shape(1, block.num_threads()), counts, left - 1);
+    }
+};
+
+TEST_CASE("a chain of grids that each wait for a child and continue takes no more memory the longer it is") {
+    dynpar::queue_options options;
+    options.block_threads = 64;
+    options.worker_blocks = 1;
+    options.memory_bytes = 400000;  // some 6,000 nodes
+    dynpar::queue_engine engine(options);
+    constexpr unsigned links = 12000;
+    for (const unsigned threads : {1u, 32u, 64u}) {
+        CAPTURE(threads);
+        auto counts = filled(engine, 2, u64{0});
+        const dynpar::report r = engine.try_run(waiting_chain{}, dynpar::shape(1, threads), counts.data(), links - 1);
+        CHECK(counts.to_vector() == std::vector<u64>{links, links});
+        CHECK(r.failed_calls == 0);
     }
 }
 

@@ -233,6 +233,29 @@ struct tree_without_memory {
     }
 };
 
+/// As if, while its warp looked for a team, blocks for warps had come to lie on its deque.
+struct hands_over_what_is_for_a_warp {
+    static constexpr const char* name = "hands_over_what_is_for_a_warp";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, u64* count) const {
+        if (block.thread_rank() == 0) {
+            block.launch(count_one{}, dynpar::shape(1, 64), count);
+            block.launch(count_one{}, dynpar::shape(1, 32), count + 1);
+        }
+        block.sync();
+        dynpar::detail::queue::hand_over_block_tasks(2);
+        block.sync();
+    }
+};
+
+TEST_CASE("a warp hands over what is for teams, and nothing that has come on top of it meanwhile") {
+    dynpar::queue_engine engine = engine_of(128, 1);
+    auto counts = filled(engine, 2, u64{0});
+    const dynpar::report r = engine.run(hands_over_what_is_for_a_warp{}, dynpar::shape(1, 32), counts.data());
+    CHECK(counts.to_vector() == std::vector<u64>{1, 1});
+    CHECK(r.grids == 3);
+}
+
 TEST_CASE("a run without memory says of each grid that did not run that it is lost, also where a deque had no room") {
     for (const unsigned worker_blocks : {1u, 3u}) {
         for (const unsigned children : {10u, 40u, 60u}) {

@@ -21,6 +21,9 @@ namespace queue {
 #if !defined(DYNPAR_QUEUE_BLOCK_DEQUE)
 #define DYNPAR_QUEUE_BLOCK_DEQUE 512
 #endif
+#if !defined(DYNPAR_QUEUE_MANY_BLOCK_TASKS)
+#define DYNPAR_QUEUE_MANY_BLOCK_TASKS 32
+#endif
 // As a size class of the arena: 16 KiB. A segment must fit into an empty deque.
 #if !defined(DYNPAR_QUEUE_SEGMENT_CLASS)
 #define DYNPAR_QUEUE_SEGMENT_CLASS 8
@@ -118,7 +121,7 @@ inline constexpr unsigned cycles_of_short_block = 1 << 15;
 inline constexpr unsigned looks_in_wait = 8;
 // With so many block tasks on its worker block's deque, a warp hands over no more before it has run one with others, or
 // has waited for them for so many polls: on its own deque they are donated to all, by more warps than on that one.
-inline constexpr std::uint32_t many_block_tasks = 32;
+inline constexpr std::uint32_t many_block_tasks = DYNPAR_QUEUE_MANY_BLOCK_TASKS;
 inline constexpr unsigned polls_for_team = 64;
 // What block tasks launch for single warps may pile up to so many tasks a warp.
 inline constexpr std::uint32_t tasks_piled_up = 32;

@@ -144,6 +144,7 @@ __device__ inline bool take_of_chunk(int deeper_than, bool on_block, std::uint32
     const open_grid_word seen = load_chunk();
     if (seen.left() <= 0 || (seen.width() == info::on_block) != on_block) return false;
     if (depth_of_chunk() <= deeper_than) return false;
+    between_accesses();
     const std::uint32_t left = claim_chunk(wanted);
     if (left == 0) return false;
     fence_in_block();

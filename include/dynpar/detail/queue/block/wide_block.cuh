@@ -241,12 +241,12 @@ private:
         count_children(mine, 1);
         return mine;
     }
-    /// The same as the next, where it takes no call: the grid has a node.
+    /// The same as the next, where it takes no call: the grid has a node. Into that, also where the block has waited
+    /// and has another below it: a chain of grids that wait would keep them all.
     __device__ bool continue_without_call(const inline_continuation& inlined) {
         if (!is_sole_owner(info_) || is_traced(info_)) return false;
-        const arena_index node = use_own_grid(own(), grid_);
         if (!claim_room_in_node()) return false;
-        put_continuation(at<grid_node>(node), inlined);
+        put_continuation(at<grid_node>(grid_), inlined);
         return true;
     }
     /// A continuation of a grid of one block into its node, for the first of the block's threads that asks: no thread

@@ -290,6 +290,8 @@ __device__ __noinline__ inline void hand_over_block_tasks(std::uint32_t availabl
     }
     const unsigned others = ~__ballot_sync(all_lanes, is_one);
     const std::uint32_t all = others == 0 ? warp_size : static_cast<std::uint32_t>(__ffs(static_cast<int>(others))) - 1;
+    // A warp that has looked for a team may have claimed blocks of a chunk that was replaced meanwhile: they lie here.
+    if (all == 0) return;
     const std::uint32_t pushed = push_block_tasks(task, all);
     if (pushed == 0) stop_run(no_memory);
     if (lane == 0) warp.wide_owner_end = owner_end - pushed;

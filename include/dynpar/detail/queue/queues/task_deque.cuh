@@ -403,6 +403,7 @@ __device__ __noinline__ inline bool push_block_task(const wide_task& task) {
 /// All lanes of a warp, without the lock: pushes as many of their tasks as there is room for, of so many lanes, the
 /// first lane's as the newest; or one, on top of the spilled ones. Returns how many; 0 if there is no memory.
 __device__ inline std::uint32_t push_block_tasks(const wide_task& task, std::uint32_t lanes) {
+    DYNPAR_QUEUE_INVARIANT(lanes != 0);
     gang_state& gang = this_block().gang;
     const unsigned lane = lane_rank();
     const std::uint32_t narrowest = __reduce_min_sync(all_lanes, lane < lanes ? task.size.threads() : any_threads);
