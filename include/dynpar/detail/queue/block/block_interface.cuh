@@ -61,12 +61,6 @@ class block_handover;  // nested_iterations.hpp
 
 namespace queue {
 
-/// What a block hands over to a call out of line: see wide_block. (Named through a template, since blocks are
-/// incomplete where the call is declared.)
-template <class Block, class>
-struct handed_over_of {
-    using type = typename Block::handed_over;
-};
 /// What a call out of line returns: of the block only what it may have changed.
 template <class Block>
 struct block_and_status {
@@ -221,7 +215,7 @@ public:
                                              : reinterpret_cast<lane_entry>(&entry_points<Kernel, Args...>::wide);
                 inlined.threads_log2 = static_cast<unsigned>(__popc(threads - 1));
                 memcpy(&inlined.arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (!bad && derived().continue_without_call(inlined)) return status::success;
+                if (!bad && derived().continue_in_node(inlined)) return status::success;
             }
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
@@ -236,7 +230,7 @@ public:
                 }
             }
         }
-        return apply(continue_general<Kernel, Args...>(derived().hand_over(), payload, s, inlined, bad));
+        return apply(continue_general<Kernel, Args...>(derived(), payload, s, inlined, bad));
 #else
         return nowhere(kernel, given, args...);
 #endif
@@ -340,10 +334,10 @@ protected:
         }
         return false;
     }
-    // Seldom needed functions are not inlined, and they get the block by value, or what it can be made from again, and
-    // return what they have changed of it: a block whose address is taken would lie in memory in all kernels. Inlined
-    // code, and what is live across a call, costs registers, which every entry of a kernel writes to its stack, and
-    // that takes as long as writing to device memory.
+    // Seldom needed functions are not inlined, and they take the block by value and return what they have changed of
+    // it: a block whose address is taken would lie in memory in all kernels. Inlined code, and what is live across a
+    // call, costs registers, which every entry of a kernel writes to its stack, and that takes as long as writing to
+    // device memory.
     __device__ status apply(const block_and_status<Derived>& after) {
         derived().set_launches(after.launches);
         return after.result;
@@ -468,14 +462,12 @@ protected:
         return true;
     }
     template <class Kernel, class... Args>
-    static __device__ __noinline__ block_and_status<Derived> continue_general(
-        typename handed_over_of<Derived, Kernel>::type handed_over, payload_of<Kernel, Args...> payload, shape s,
-        inline_continuation inlined, bool bad) {
-        Derived block(handed_over);
+    static __device__ __noinline__ block_and_status<Derived> continue_general(Derived block,
+                                                                              payload_of<Kernel, Args...> payload,
+                                                                              shape s, inline_continuation inlined,
+                                                                              bool bad) {
         launch_request request =
             make_request<Kernel, Args...>(payload, operation::then, block.depth(), block.info_, block.descriptor_, bad);
-        if (Derived::is_wide && inlined.entry != nullptr && !bad && block.continue_in_node(inlined))
-            return {block, status::success};
         const arena_index node = block.grid_of_its_own();
         if (!block.claim_room_in_node()) inlined.entry = nullptr;
         const status result = continue_with(request, s, node, inlined, block.continuation_lock());

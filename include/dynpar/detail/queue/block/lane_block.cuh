@@ -94,11 +94,6 @@ private:
     friend class dynpar::detail::block_handover;
     friend class handle_maker;
 
-    template <class, class>
-    friend struct handed_over_of;
-    using handed_over = lane_block;
-    DYNPAR_FUNCTION const lane_block& hand_over() const { return *this; }
-
     // Not for programs: see block_handover.
     lane_block(const lane_block&) = default;
     lane_block& operator=(const lane_block&) = default;
@@ -189,7 +184,6 @@ private:
         count_children(own_, 1);
         return own_;
     }
-    __device__ bool continue_without_call(const inline_continuation& inlined) { return continue_in_node(inlined); }
     /// The first continuation of a grid of one block, into its node: two stores, since no other thread adds any, and
     /// others that know the node read there of continuations when it is complete.
     __device__ bool continue_in_node(const inline_continuation& inlined) {

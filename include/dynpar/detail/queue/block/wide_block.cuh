@@ -108,21 +108,6 @@ private:
     wide_block& operator=(const wide_block&) = default;
 
 #if DYNPAR_ON_DEVICE
-    template <class, class>
-    friend struct handed_over_of;
-    /// Of a block's state all that its task does not say: the task lies in shared memory, and what a kernel keeps
-    /// across a call is written to the stack by all its threads when they begin it. (The numbers of block and thread,
-    /// the kernel's name and the calls of shared() are lost: a continuation needs none of them.)
-    struct handed_over {
-        std::uint32_t launched;
-        bool on_warp;
-    };
-    __device__ handed_over hand_over() const { return {launched_, is_on_warp()}; }
-    __device__ explicit wide_block(handed_over from)
-        : wide_block(from.on_warp ? this_warp().current : this_team().current, 0, 0, text{}) {
-        launched_ = from.launched;
-    }
-
     /// In bytes: what the calls of shared() have used up.
     __device__ unsigned shared_bytes() const { return size_.shared_bytes(); }
     __device__ unsigned shared_used() const { return min(size_.shared_bytes(), shared_calls_ % refused_call * 16); }
@@ -240,14 +225,6 @@ private:
         fetch_or_relaxed(own_counts(), counted::block_and_visible_children);
         count_children(mine, 1);
         return mine;
-    }
-    /// The same as the next, where it takes no call: the grid has a node. Into that, also where the block has waited
-    /// and has another below it: a chain of grids that wait would keep them all.
-    __device__ bool continue_without_call(const inline_continuation& inlined) {
-        if (!is_sole_owner(info_) || is_traced(info_)) return false;
-        if (!claim_room_in_node()) return false;
-        put_continuation(at<grid_node>(grid_), inlined);
-        return true;
     }
     /// A continuation of a grid of one block into its node, for the first of the block's threads that asks: no thread
     /// of another block adds any. Whether other threads know the node does not matter: they read there of continuations
