@@ -160,6 +160,35 @@ TEST_CASE("C1: any kernel may launch any other, in any mix of widths") {
     CHECK(report.grids == 16);
 }
 
+/// One of many kernels, each of which is another.
+template <unsigned Number>
+struct one_of_many {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* counters) const {
+        if (block.thread_rank() == 0) dynpar::atomic_add(counters + Number, 1u);
+    }
+};
+template <unsigned... Numbers>
+struct launch_one_of_each {
+    static constexpr unsigned kernels = sizeof...(Numbers);
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* counters) const {
+        (block.launch(one_of_many<Numbers>{}, dynpar::shape(1, 1 << Numbers % 4 * 2), counters), ...);
+    }
+};
+using launch_all_of_them = launch_one_of_each<0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19>;
+
+TEST_CASE("C1: a program may have any number of kernels") {
+    auto engine = make_engine();
+    auto counters = filled(engine, launch_all_of_them::kernels, 0u);
+    // The second run, of an engine that may know them by then, is of blocks beside one another.
+    for (const int blocks : {1, 40}) {
+        const dynpar::report report = engine.run(launch_all_of_them{}, dynpar::shape(blocks, 1), counters.data());
+        CHECK(report.grids == 1 + launch_all_of_them::kernels * static_cast<unsigned>(blocks));
+    }
+    CHECK(counters.to_vector() == std::vector<unsigned>(launch_all_of_them::kernels, 41));
+}
+
 // ---- C3: continuations
 
 struct read_counter {

@@ -138,7 +138,7 @@ bool run_in_order(const tree& t, unsigned warps, const std::function<unsigned(un
         const queue::arena_index root = queue::take_node();
         queue::put_node(root, 1, 0, 0, 0);
         queue::lane_task task{};
-        task.entry = &queue::entry_points<run_grid_of_tree, unsigned>::lane;
+        task.key = &queue::tell_entries<run_grid_of_tree, unsigned>;
         task.grid = root;
         task.info = queue::info::owner;
         queue::push(task);

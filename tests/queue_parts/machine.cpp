@@ -448,6 +448,8 @@ void machine::run(const std::function<void()>& thread_function) {
         auto& block = *reinterpret_cast<queue::block_state*>(shared_memory);
         auto* const warps = reinterpret_cast<queue::warp_state*>(shared_memory + sizeof(queue::block_state));
         block.engine = view;
+        static queue::known_kernels kernels;
+        block.kernels_of_module = &kernels;
         block.gang.searching = size_.warps;
         auto& all = reinterpret_cast<queue::team_state*>(shared_memory + queue::offset_of_teams(size_.warps))[1];
         all.threads = size_.warps * queue::warp_size;

@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <thread>
 
@@ -250,6 +251,12 @@ TEST_CASE("a run without memory ends, and the next one finds the engine as it wa
 
 counter<unsigned> blocks_that_ran;
 
+/// Of a kernel that runs on warps alone.
+queue::kernel_entries entered_at(queue::wide_entry wide) {
+    return {+[](queue::arena_index, std::uint32_t, queue::lane_arguments) -> queue::block_outcome { std::abort(); },
+            +[](queue::wide_task, std::uint32_t) -> queue::block_outcome { std::abort(); }, wide};
+}
+
 /// A block of one thread, whose return changes nothing: it says that it has launched a child.
 unsigned count_block(std::uint32_t, bool) {
     blocks_that_ran.add();
@@ -262,7 +269,7 @@ unsigned blocks_in_a_step(machine& m, unsigned tasks, unsigned in_a_row, const s
     m.run([&] {
         if (queue::lane_rank() == 0) {
             queue::wide_task task{};
-            task.entry = &count_block;
+            task.key = [](queue::kernel_entries* there) { *there = entered_at(&count_block); };
             task.info = queue::info::on_warp;
             task.size = queue::block_size(1);
             task.last = 1;
@@ -311,7 +318,7 @@ TEST_CASE("a warp that runs wide tasks looks up for whatever else its next step 
 unsigned count_and_go_on(std::uint32_t, bool) {
     blocks_that_ran.add();
     queue::wide_task task{};
-    task.entry = &count_and_go_on;
+    task.key = [](queue::kernel_entries* there) { *there = entered_at(&count_and_go_on); };
     task.info = queue::info::on_warp;
     task.size = queue::block_size(1);
     task.last = 1;

@@ -82,7 +82,7 @@ void print_block(const unsigned char* shared_memory, unsigned threads) {
     std::fprintf(stderr, " ticket %u (%llu)\n", gang.has_request, gang.request);
     for (unsigned i = 1; i < queue::team_states(threads / queue::warp_size); ++i) {
         const queue::team_state& team = team_of(shared_memory, i, threads / queue::warp_size);
-        if (team.current.entry == nullptr) continue;
+        if (team.current.key == nullptr) continue;
         std::fprintf(stderr, "  team %u: arrived %x of %x, own %s, launched %u\n", i, team.arrived, team.warps(),
                      in_arena(engine, team.own, text), team.launched);
     }

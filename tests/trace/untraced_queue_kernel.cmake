@@ -55,8 +55,9 @@ foreach(form with without)
 endforeach()
 
 set(queue _ZN6dynpar6detail5queue)
-set(entry ${queue}3hot12entry_pointsI10everythingJiEE)
-set(kernels ${entry}4laneEjjNS1_14lane_argumentsE ${entry}9wide_laneENS1_9wide_taskEj ${entry}4wideEjb)
+set(of I10everythingJiEEE)  # the kernel and its arguments
+set(kernels ${queue}3hot13lane_entry_of${of}NS1_13block_outcomeEjjNS1_14lane_argumentsE
+        ${queue}3hot18wide_lane_entry_of${of}NS1_13block_outcomeENS1_9wide_taskEj ${queue}3hot13wide_entry_of${of}jjb)
 set(lane_rounds ${queue}9run_lanesILb0EEEvj ${queue}9run_lanesILb1EEEvj)
 # What the trace's functions have in their names, and what they read. Nothing else in the PTX has these words.
 set(words trace stamp write_launch globaltimer smid)

@@ -44,14 +44,13 @@ DYNPAR_FUNCTION constexpr text first_name_of() {
 
 /// Where a kernel is: a variable that the host reads.
 template <class Module, class Kernel, class... Args>
-__device__ first_kernel first_kernel_of = {&entry_points<Kernel, Args...>::wide,
-                                           &entry_points<Kernel, Args...>::wide_lane, first_name_of<Module, Kernel>()};
+__device__ first_kernel first_kernel_of = {&tell_entries<Kernel, Args...>, first_name_of<Module, Kernel>()};
 
 /// A grid that tells it. For a kernel that holds a lambda, of which nvcc can make no variable; it takes seconds to
 /// compile, as ptxas compiles the kernel and what it launches for this grid as well.
 template <class Module, class Kernel, class... Args>
 __global__ void tell_first_kernel(first_kernel* there) {
-    *there = {&entry_points<Kernel, Args...>::wide, &entry_points<Kernel, Args...>::wide_lane, kernel_name<Kernel>()};
+    *there = {&tell_entries<Kernel, Args...>, kernel_name<Kernel>()};
 }
 
 /// Whether a type is a lambda of nvcc's `--extended-lambda`, or an instance of a template with one.

@@ -34,7 +34,8 @@ __device__ inline void begin_team(unsigned number) {
 
 /// All threads of a worker block: prepares its shared memory for the run. Inlined, since it reads the persistent grid's
 /// parameters.
-__device__ inline void begin_worker_block(const engine_view& view, text first_kernel, bool in_reserve) {
+__device__ inline void begin_worker_block(const engine_view& view, text first_kernel, bool in_reserve,
+                                          known_kernels& kernels) {
     const auto clear = [](void* memory, std::size_t bytes) {
         for (unsigned i = lane_rank(); i < bytes / sizeof(uint4); i += warp_size)
             static_cast<uint4*>(memory)[i] = make_uint4(0, 0, 0, 0);
@@ -53,6 +54,7 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
 #pragma unroll
         for (unsigned i = lane_rank(); i < sizeof(engine_view) / sizeof(unsigned); i += warp_size) to[i] = from[i];
     }
+    if (warp_rank() == warps_of_worker_block() / 2) begin_known_kernels(kernels);
     for (unsigned team = warp_rank(); team < team_states(warps_of_worker_block()); team += warps_of_worker_block()) {
         clear(&team_of_number(team), sizeof(team_state));
         if (team != 0) begin_team(team);
@@ -310,6 +312,10 @@ __device__ __noinline__ inline void end_worker_block() {
 #endif
 #endif
 
+/// What is known of a module's kernels.
+template <class Module>
+__device__ known_kernels kernels_of;
+
 /// A run.
 template <class Module, unsigned PayloadRoom>
 __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
@@ -320,12 +326,12 @@ __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
     if (in_reserve && !wait_to_be_called(*view.control)) {
         const bool last = threadIdx.x == 0 && is_last_to_end(*view.control);
         if (__syncthreads_or(static_cast<int>(last)) == 0) return;
-        begin_worker_block(view, first.kernel, in_reserve);
+        begin_worker_block(view, first.kernel, in_reserve, kernels_of<Module>);
         finish_run();
         return;
     }
     const unsigned chunk = is_last_warp() && !in_reserve ? number_of_first_chunk(view, first) : 0;
-    begin_worker_block(view, first.kernel, in_reserve);
+    begin_worker_block(view, first.kernel, in_reserve, kernels_of<Module>);
     if (is_last_warp() && !in_reserve) begin_first_grid(chunk, first, &payload);
     work();
     end_worker_block();

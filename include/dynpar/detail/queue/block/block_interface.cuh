@@ -125,9 +125,7 @@ public:
                 small || (payload_bytes<Kernel, Args...> > sizeof(lane_arguments) && is_single_thread(s));
             const auto make_task = [&](std::uint32_t width, std::uint32_t size) {
                 wide_task task{};
-                task.entry = width == info::on_lane
-                                 ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
-                                 : &entry_points<Kernel, Args...>::wide;
+                task.key = &tell_entries<Kernel, Args...>;
                 task.info = (depth_if_direct + 1) | width | (small ? info::small : 0u);
                 task.size = block_size(size);
                 task.descriptor = small ? small_grid(s.blocks.x, 0).bits : 0;
@@ -211,8 +209,7 @@ public:
         inline_continuation inlined{};
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
             if (const unsigned threads = threads_in_node(s, most_threads<Kernel>()); threads != 0) {
-                inlined.entry = threads == 1 ? &entry_points<Kernel, Args...>::lane
-                                             : reinterpret_cast<lane_entry>(&entry_points<Kernel, Args...>::wide);
+                inlined.key = &tell_entries<Kernel, Args...>;
                 inlined.threads_log2 = static_cast<unsigned>(__popc(threads - 1));
                 memcpy(&inlined.arguments, &payload, payload_bytes<Kernel, Args...>);
                 if (!bad && derived().continue_in_node(inlined)) return status::success;
@@ -220,7 +217,7 @@ public:
         }
         if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
             const bool is_untraced_owner = (info_ & (info::owner | info::traced)) == info::owner;
-            if (inlined.entry == nullptr && !bad && is_untraced_owner && !s.shared_per_thread &&
+            if (inlined.key == nullptr && !bad && is_untraced_owner && !s.shared_per_thread &&
                 is_one_dimensional(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
@@ -352,7 +349,7 @@ protected:
         static_assert(bytes <= unit_bytes << size_class);
         const carried_arguments carried{size_class == node_cache::size_class ? take_node() : take_piece(), size_class};
         wide_task task{};
-        task.entry = reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane);
+        task.key = &tell_entries<Kernel, Args...>;
         task.info = (block.depth() + 1) | info::on_lane | info::carried | (blocks > 1 ? info::small : 0u);
         task.size = block_size(lane_rank());
         task.descriptor = blocks > 1 ? small_grid(blocks, 0).bits : 0;
@@ -390,9 +387,7 @@ protected:
         descriptor.shared_bytes = shared_bytes;
         descriptor.trace_id = dynpar::grid_record::none;
         wide_task task;
-        task.entry = choice.width == info::on_lane
-                         ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
-                         : &entry_points<Kernel, Args...>::wide;
+        task.key = &tell_entries<Kernel, Args...>;
         task.grid = grid;
         task.info = depth | choice.width | info::owner | (blocks > 1 ? info::one_of_several : 0u);
         task.size = block_size(choice.threads, shared_bytes);
@@ -469,7 +464,7 @@ protected:
         launch_request request =
             make_request<Kernel, Args...>(payload, operation::then, block.depth(), block.info_, block.descriptor_, bad);
         const arena_index node = block.grid_of_its_own();
-        if (!block.claim_room_in_node()) inlined.entry = nullptr;
+        if (!block.claim_room_in_node()) inlined.key = nullptr;
         const status result = continue_with(request, s, node, inlined, block.continuation_lock());
         return {block, result};
     }

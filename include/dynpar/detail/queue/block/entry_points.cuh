@@ -32,68 +32,72 @@ struct payload_bytes_of {
     __device__ const Payload& get() const { return *reinterpret_cast<const Payload*>(bytes); }
 };
 
-inline namespace hot {
+/// The arguments of a task that has no room for them.
 template <class Kernel, class... Args>
-struct entry_points {
+__device__ const void* arguments_of(const wide_task& task) {
+#if DYNPAR_ON_DEVICE
+    if (payload_bytes<Kernel, Args...> <= most_carried_bytes && (task.info & info::carried) != 0)
+        return at<unsigned char>(task.arguments.word[0]);
+    return at<grid_descriptor>(task.descriptor)->arguments();
+#else
+    return &task.arguments;
+#endif
+}
+template <class Kernel, class... Args, class Block>
+__device__ void enter(Block& block, const wide_task& task) {
     using payload_type = payload_of<Kernel, Args...>;
-
-    /// A lane task.
-    static __device__ block_outcome lane(arena_index grid, std::uint32_t task_info, lane_arguments arguments) {
-        if constexpr (sizeof(payload_type) <= sizeof(lane_arguments)) {
-            const payload_bytes_of<payload_type, lane_arguments> payload(arguments);
-            lane_block block(grid, task_info, 0, 0, kernel_name<Kernel>());
-            call(payload.get().kernel(), block, payload.get().arguments);
-            return block.outcome();
-        }
-        return {0, 0};
+    if constexpr (sizeof(payload_type) <= sizeof(wide_arguments)) {
+        // Not by memcpy, which nvcc performs byte by byte here, for want of an alignment.
+        static_assert(alignof(payload_type) <= alignof(wide_arguments));
+        const payload_type payload = *reinterpret_cast<const payload_type*>(&task.arguments);
+        call(payload.kernel(), block, payload.arguments);
+    } else {
+        const payload_type payload = *static_cast<const payload_type*>(arguments_of<Kernel, Args...>(task));
+        call(payload.kernel(), block, payload.arguments);
     }
+}
 
-    /// A wide task that a lane runs.
-    static __device__ block_outcome wide_lane(wide_task task, std::uint32_t rank) {
-        lane_block block(task.grid, task.info & ~info::width_mask, task.descriptor, rank, kernel_name<Kernel>());
-        enter(block, task);
+inline namespace hot {
+
+/// Of a lane task.
+DYNPAR_QUEUE_LANE_ENTRY
+template <class Kernel, class... Args>
+__device__ block_outcome lane_entry_of(arena_index grid, std::uint32_t task_info, lane_arguments arguments) {
+    using payload_type = payload_of<Kernel, Args...>;
+    if constexpr (sizeof(payload_type) <= sizeof(lane_arguments)) {
+        const payload_bytes_of<payload_type, lane_arguments> payload(arguments);
+        lane_block block(grid, task_info, 0, 0, kernel_name<Kernel>());
+        call(payload.get().kernel(), block, payload.get().arguments);
         return block.outcome();
     }
+    return {0, 0};
+}
 
-    /// A wide task that a warp or a team runs.
-    static __device__ std::uint32_t wide(std::uint32_t rank, bool on_warp) {
+/// Of a wide task that a lane runs.
+DYNPAR_QUEUE_LANE_ENTRY
+template <class Kernel, class... Args>
+__device__ block_outcome wide_lane_entry_of(wide_task task, std::uint32_t rank) {
+    lane_block block(task.grid, task.info & ~info::width_mask, task.descriptor, rank, kernel_name<Kernel>());
+    enter<Kernel, Args...>(block, task);
+    return block.outcome();
+}
+
+/// Of a wide task that a warp or a team runs.
+DYNPAR_QUEUE_WIDE_ENTRY
+template <class Kernel, class... Args>
+__device__ std::uint32_t wide_entry_of(std::uint32_t rank, bool on_warp) {
 #if DYNPAR_ON_DEVICE
-        const wide_task& task = on_warp ? this_warp().current : this_team().current;
-        wide_block block(task, rank, on_warp ? lane_rank() : threadIdx.x - this_team().first_thread,
-                         kernel_name<Kernel>());
-        note_begin(kernel_name<Kernel>(), block.depth());
+    const wide_task& task = on_warp ? this_warp().current : this_team().current;
+    wide_block block(task, rank, on_warp ? lane_rank() : threadIdx.x - this_team().first_thread, kernel_name<Kernel>());
+    note_begin(kernel_name<Kernel>(), block.depth());
 #else  // the host's side has no scheduler: here it meets the kernel, and never runs
-        const wide_task task{};
-        wide_block block(task, rank, on_warp, kernel_name<Kernel>());
+    const wide_task task{};
+    wide_block block(task, rank, on_warp, kernel_name<Kernel>());
 #endif
-        enter(block, task);
-        return block.outcome().launched;
-    }
+    enter<Kernel, Args...>(block, task);
+    return block.outcome().launched;
+}
 
-private:
-    /// Of a task that has no room for them.
-    static __device__ const void* arguments_of(const wide_task& task) {
-#if DYNPAR_ON_DEVICE
-        if (payload_bytes<Kernel, Args...> <= most_carried_bytes && (task.info & info::carried) != 0)
-            return at<unsigned char>(task.arguments.word[0]);
-        return at<grid_descriptor>(task.descriptor)->arguments();
-#else
-        return &task.arguments;
-#endif
-    }
-    template <class Block>
-    static __device__ void enter(Block& block, const wide_task& task) {
-        if constexpr (sizeof(payload_type) <= sizeof(wide_arguments)) {
-            // Not by memcpy, which nvcc performs byte by byte here, for want of an alignment.
-            static_assert(alignof(payload_type) <= alignof(wide_arguments));
-            const payload_type payload = *reinterpret_cast<const payload_type*>(&task.arguments);
-            call(payload.kernel(), block, payload.arguments);
-        } else {
-            const payload_type payload = *static_cast<const payload_type*>(arguments_of(task));
-            call(payload.kernel(), block, payload.arguments);
-        }
-    }
-};
 }  // namespace hot
 
 #endif

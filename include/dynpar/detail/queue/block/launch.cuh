@@ -10,16 +10,11 @@
 #include "../join/grid_node.cuh"
 #include "../join/stream.cuh"
 #include "../observe/trace.cuh"
+#include "kernel_key.cuh"
 
 namespace dynpar {
 namespace detail {
 namespace queue {
-
-/// Where a kernel with arguments of these types is entered, by the width of its blocks. A task carries its address.
-inline namespace hot {
-template <class Kernel, class... Args>
-struct entry_points;
-}  // namespace hot
 
 #if DYNPAR_ON_DEVICE
 
@@ -94,8 +89,7 @@ __device__ inline bool needs_no_descriptor(const shape& s, std::uint32_t width) 
 
 /// What a launch on the general route must know.
 struct launch_request {
-    wide_lane_entry lane;  // entry if a lane runs a block
-    wide_entry wide;       // entry otherwise
+    kernel_key key;
     const void* payload;
     std::uint32_t payload_size;
     wide_arguments arguments;  // the payload if it fits
@@ -200,7 +194,7 @@ __device__ inline arena_index take_descriptor(const launch_request& request) {
 /// Fills in a task, all but the node that it counts on, and its descriptor.
 __device__ inline void fill_task(wide_task& task, const launch_request& request, const shape& s, arena_index place) {
     const std::uint32_t threads = request.choice.threads;
-    task.entry = request.choice.width == info::on_lane ? reinterpret_cast<wide_entry>(request.lane) : request.wide;
+    task.key = request.key;
     task.info = request.depth | request.choice.width | (request.info & info::traced);
     task.size = block_size(threads, shared_bytes_of(s, threads));
     task.first = 0;
@@ -287,7 +281,7 @@ __device__ __noinline__ inline status continue_with(launch_request& request, con
     if (const status why = validate_launch(request, s); why != status::success) return why;
     if (node == 0) return fail_launch(request, s, status::out_of_memory);
     // A node has no room for what the trace must know of a continuation.
-    const bool may_be_inlined = inlined.entry != nullptr && lock != nullptr && (request.info & info::traced) == 0;
+    const bool may_be_inlined = inlined.key != nullptr && lock != nullptr && (request.info & info::traced) == 0;
     if (may_be_inlined && add_inline_continuation(node, inlined, *lock)) return status::success;
     const arena_index descriptor = take_descriptor(request);
     if (descriptor == 0) return fail_launch(request, s, status::out_of_memory);
@@ -306,8 +300,7 @@ __device__ inline launch_request make_request(const payload_of<Kernel, Args...>&
                                               std::uint32_t depth, std::uint32_t task_info, arena_index descriptor,
                                               bool bad_pointer) {
     launch_request request;
-    request.lane = &entry_points<Kernel, Args...>::wide_lane;
-    request.wide = &entry_points<Kernel, Args...>::wide;
+    request.key = &tell_entries<Kernel, Args...>;
     request.payload = &payload;
     request.payload_size = payload_bytes<Kernel, Args...>;
     request.arguments = {};
@@ -329,7 +322,7 @@ __device__ inline launch_request make_request(const payload_of<Kernel, Args...>&
 template <class Kernel, class... Args>
 __device__ inline lane_task make_lane_task(const payload_of<Kernel, Args...>& payload) {
     lane_task task{};
-    task.entry = &entry_points<Kernel, Args...>::lane;
+    task.key = &tell_entries<Kernel, Args...>;
     memcpy(&task.arguments, &payload, payload_bytes<Kernel, Args...>);
     return task;
 }

@@ -201,8 +201,7 @@ private:
             return false;
         }
         const arena_index own = load_relaxed(on_team ? this_team().own : warp.own);
-        task.entry = size == 1 ? reinterpret_cast<wide_entry>(&entry_points<Kernel, Args...>::wide_lane)
-                               : &entry_points<Kernel, Args...>::wide;
+        task.key = &tell_entries<Kernel, Args...>;
         task.grid = own != 0 ? own : grid;
         task.size = block_size(size);
         task.last = 1;

@@ -21,6 +21,7 @@
 
 #include "../join/completion.cuh"
 #include "../deadline.cuh"
+#include "find_entry.cuh"
 #include "frame.cuh"
 #include "../balance/steal_requests.cuh"
 #include "rendezvous.cuh"
@@ -668,66 +669,47 @@ __device__ inline arena_index begin_next_block(team_state& team, bool nested) {
     return borrowed;
 }
 
-/// All warps of a team together: runs blocks of the current task, one after another, until one leaves something to do,
-/// which it notes in team_state::interrupted, and to the point where one thread may settle them. Returns how many have
-/// run. `before`: how many have run before, one after another. `begun_at`: in cycles.
-///
-/// A warp may have begun the next block before another has read there that this one leaves nothing. So what is noted is
-/// the block's number, and what it says of a later one does not count.
-__device__ inline std::uint32_t run_current_task(team_state& team, std::uint32_t before, unsigned begun_at) {
+/// One warp of a team in a traced run: writes what the trace needs. The last, since it has least to do.
+__device__ inline bool is_tracing_warp(const team_state& team) {
+    return is_traced_run() && threadIdx.x - team.first_thread == team.threads - warp_size;
+}
+/// All warps of a team together, before they run blocks of the current task.
+__device__ inline void begin_current_task(team_state& team) {
     warp_state& warp = this_warp();
     const wide_task& task = team.current;
-    const unsigned rank = threadIdx.x - team.first_thread;
-    // The last warp writes what the trace needs, since it has least to do. It reads the clock before the others begin
-    // the kernel, and launch.
-    const bool traces = is_traced_run() && rank == team.threads - warp_size;
-    if (is_traced_run()) {
-        if (traces) warp.begun_at = device_nanoseconds();
+    if (is_traced_run()) {  // the clock is read before the others begin the kernel, and launch
+        if (is_tracing_warp(team)) warp.begun_at = device_nanoseconds();
         __syncwarp();
         sync_team();
     }
     if (lane_rank() == 0) {
         deque_bases::begin();
-        if (rank == 0 && task.first == 0) ++warp.grids;
+        if (threadIdx.x == team.first_thread && task.first == 0) ++warp.grids;
         warp.deepest = max(warp.deepest, task.info & info::depth_mask);
     }
     __syncwarp();
-    unsigned launched = 0;
-    const std::uint32_t first = task.first;
-    std::uint32_t block = first;
-    for (bool is_last = false; !is_last;) {
-        launched = 0;
-        if (rank < task.size.threads()) launched = task.entry(block, false);
-        ++block;
-        is_last = block == task.last;
-        // What only the first thread does between two blocks: it counts children and nodes, and looks at the clock. A
-        // wait that is refused has moved the children's number to the team.
-        if (!is_last && (launched != 0 || load_relaxed_in_block(team.launched) != 0 ||
-                         load_relaxed_in_block(team.own) != 0 || load_relaxed_in_block(team.refused_shared) != 0 ||
-                         (rank == 0 && cycles_now() - begun_at > tuning::stop_after_cycles)))
-            store_relaxed_in_block(team.interrupted, block);
-        for (arrival why = team_rendezvous(returned); why != returned; why = team_rendezvous(returned)) {
-            if (why == waiting) wait_on_team(task.grid, task.info & info::depth_mask, launched, false);
-        }
-        is_last = is_last || load_relaxed_in_block(team.interrupted) == block;
-    }
+}
+/// All warps of a team together, after blocks of the current task, the last of which has launched so many children in
+/// this thread: to the point where one thread may settle them. `in_a_row`: blocks that have run one after another.
+__device__ inline void end_current_task(team_state& team, unsigned launched, std::uint32_t in_a_row) {
+    warp_state& warp = this_warp();
+    const wide_task& task = team.current;
     const unsigned sum = __reduce_add_sync(all_lanes, launched);
     const std::uint32_t piled_up =
         warp.lane_owner_end - warp.lane_steal_end + warp.wide_owner_end - warp.wide_steal_end + warp.ready;
     if (lane_rank() == 0) {
         if (sum != 0) fetch_add_relaxed(team.launched, sum);
         // Coming together costs more than most tasks; but what blocks launch for single warps must not pile up.
-        if (piled_up > tuning::tasks_piled_up || before + block - first >= tuning::block_tasks_in_a_row)
+        if (piled_up > tuning::tasks_piled_up || in_a_row >= tuning::block_tasks_in_a_row)
             store_relaxed_in_block(team.leaves, 1u);
     }
     if (team.own != 0 && (team.own_counts & counted::has_waited) == 0) point_all_to_own(team);
-    if (traces) stamp(task.descriptor, task.info, task.first, warp.begun_at);
+    if (is_tracing_warp(team)) stamp(task.descriptor, task.info, task.first, warp.begun_at);
     __syncwarp();
     sync_team();
 #if !DYNPAR_NO_TRACE
     if (is_traced_run()) write_if_many(warp.traced);
 #endif
-    return block - first;  // the task may be the next one by now
 }
 
 /// The first thread of a team whose blocks are settled: gives back those of the task that have not run.
@@ -780,8 +762,40 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
     team_course course;
     for (std::uint32_t in_a_row = 0;;) {
         const unsigned begun_at = cycles_now();
-        const std::uint32_t blocks = run_current_task(team, in_a_row, begun_at);
+        begin_current_task(team);
+        // Blocks of the task, one after another, until one leaves something to do, which it notes in
+        // team_state::interrupted. A warp may have begun the next block before another has read there that this one
+        // leaves nothing. So what is noted is the block's number, and what it says of a later one does not count.
+        //
+        // Here and not in a function, which would save all registers that an entry does not keep, for each task.
+        const wide_task& task = team.current;
+        const wide_entry entry = find_entry<wide_entry>(task.key);
+        __syncwarp();  // all begin the kernel together, also where some had to ask
+        const std::uint32_t first = task.first;
+        std::uint32_t block = first;
+        unsigned launched = 0;
+        for (bool is_last = false; !is_last;) {
+            launched = 0;
+            if (threadIdx.x - team.first_thread < task.size.threads()) {
+                DYNPAR_QUEUE_WIDE_ENTRY
+                launched = entry(block, false);
+            }
+            ++block;
+            is_last = block == task.last;
+            // What only the first thread does between two blocks: it counts children and nodes, and looks at the clock.
+            // A wait that is refused has moved the children's number to the team.
+            if (!is_last && (launched != 0 || load_relaxed_in_block(team.launched) != 0 ||
+                             load_relaxed_in_block(team.own) != 0 || load_relaxed_in_block(team.refused_shared) != 0 ||
+                             (is_first && cycles_now() - begun_at > tuning::stop_after_cycles)))
+                store_relaxed_in_block(team.interrupted, block);
+            for (arrival why = team_rendezvous(returned); why != returned; why = team_rendezvous(returned)) {
+                if (why == waiting) wait_on_team(task.grid, task.info & info::depth_mask, launched, false);
+            }
+            is_last = is_last || load_relaxed_in_block(team.interrupted) == block;
+        }
+        const std::uint32_t blocks = block - first;  // the task may be the next one soon
         in_a_row += blocks;
+        end_current_task(team, launched, in_a_row);
         if (in_first) {
             if (is_first) {
                 return_shared_memory(team.current.size.shared_bytes(), borrowed);

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "../join/completion.cuh"
+#include "find_entry.cuh"
 #include "frame.cuh"
 #include "rendezvous.cuh"
 #include "../balance/block_chunk.cuh"
@@ -84,6 +85,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
     const block_frame<Nested> frame;
     warp_state& warp = this_warp();
     const wide_task& task = warp.current;
+    const wide_entry entry = find_entry<wide_entry>(key_of_words(word));
     if (lane_rank() < task_words) word_of(warp.current, lane_rank()) = word;
     __syncwarp();
     arena_index borrowed = 0;
@@ -95,7 +97,10 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
     }
     __syncwarp();
     unsigned launched = 0;
-    if (lane_rank() < task.size.threads()) launched = task.entry(rank, true);
+    if (lane_rank() < task.size.threads()) {
+        DYNPAR_QUEUE_WIDE_ENTRY
+        launched = entry(rank, true);
+    }
     for (arrival why = rendezvous(returned); why != returned; why = rendezvous(returned)) {
         if (why == waiting) wait_on_warp(task.grid, task.info & info::depth_mask, launched, false);
     }
@@ -155,6 +160,7 @@ __device__ inline void run_lanes(std::uint32_t available, std::uint32_t ready) {
     } else if (have) {
         copy_task(task, slot<lane_task>(warp.lane_owner_end - 1 - (lane - of_ready)));
     }
+    const lane_entry entry = have ? find_entry<lane_entry>(task.key) : nullptr;
     const unsigned deepest = __reduce_max_sync(all_lanes, task.info & info::depth_mask);
     __syncwarp();
     if (lane == 0) {
@@ -164,7 +170,12 @@ __device__ inline void run_lanes(std::uint32_t available, std::uint32_t ready) {
         warp.deepest = max(warp.deepest, deepest);
     }
     __syncwarp();
-    run_round<Nested>(have, task.grid, task.info, [&] { return task.entry(task.grid, task.info, task.arguments); });
+    run_round<Nested>(have, task.grid, task.info, [&] {
+        block_outcome outcome;
+        DYNPAR_QUEUE_LANE_ENTRY
+        outcome = entry(task.grid, task.info, task.arguments);
+        return outcome;
+    });
 }
 
 __device__ __noinline__ inline void give_back_carried(arena_index place, unsigned size_class) {
@@ -183,11 +194,13 @@ __device__ inline void run_wide_on_lanes(bool have, const wide_task& task, std::
     }
     __syncwarp();
     const auto begin = [&] {
-        const auto entry = reinterpret_cast<wide_lane_entry>(task.entry);
-        if (!is_traced(task.info)) return entry(task, rank);
-        const unsigned long long begun = device_nanoseconds();
-        const block_outcome outcome = entry(task, rank);
-        stamp(task.descriptor, task.info, rank, begun);
+        const wide_lane_entry entry = find_entry<wide_lane_entry>(task.key);
+        const bool traced = is_traced(task.info);
+        const unsigned long long begun = traced ? device_nanoseconds() : 0;
+        block_outcome outcome;
+        DYNPAR_QUEUE_LANE_ENTRY
+        outcome = entry(task, rank);
+        if (traced) stamp(task.descriptor, task.info, rank, begun);
         return outcome;
     };
     const bool carries = have && rank == 0 && (task.info & info::carried) != 0;

@@ -18,7 +18,7 @@ namespace queue {
 struct alignas(64) grid_node {
     int counter;               // blocks not yet returned, and grids that count on this node
     arena_index parent;        // the node that this grid counts on; 0: the run's first grid
-    lane_entry entry;          // the first continuation if there is room for it, as for most; null: none
+    kernel_key key;            // the first continuation if there is room for it, as for most; null: none
     lane_arguments arguments;  // the first continuation's
     std::uint32_t depth_and_flags;
     arena_index memory;         // pieces of the arena that belong to the grid, chained
@@ -29,7 +29,7 @@ struct alignas(64) grid_node {
     static constexpr std::uint32_t scratch_taken = 1u << 24;
     static constexpr std::uint32_t in_stream = 1u << 25;
     static constexpr std::uint32_t continuing = 1u << 26;  // the first of `continuations` runs now
-    // Of the inline continuation: the binary logarithm of its threads. From 2 threads on `entry` is a wide_entry.
+    // Of the inline continuation: the binary logarithm of its threads.
     static constexpr unsigned threads_shift = 27;
     static constexpr std::uint32_t threads_mask = 15u << threads_shift;
 };
@@ -51,7 +51,7 @@ __device__ void advance_stream(arena_index stream);  // stream.cuh
 /// The stream of a grid that is in one, in a node that no other thread knows.
 __device__ inline void put_stream(arena_index grid, arena_index stream) { at<grid_node>(grid)->scratch[0] = stream; }
 
-/// Fills in a node that no other thread knows: `entry` and what stands before it in one store, likewise the rest.
+/// Fills in a node that no other thread knows: `key` and what stands before it in one store, likewise the rest.
 __device__ inline void put_node(arena_index place, int counter, arena_index parent, std::uint32_t depth_and_flags,
                                 arena_index memory) {
     uint4* words = at<uint4>(place);
@@ -157,7 +157,7 @@ __device__ __noinline__ inline void* scratch_of(arena_index node, unsigned long 
 
 /// A continuation that a node has room for: one block of one thread or of a power of two, and few arguments.
 struct inline_continuation {
-    lane_entry entry;  // null: a node has no room for it
+    kernel_key key;  // null: a node has no room for it
     std::uint32_t threads_log2;
     lane_arguments arguments;
 };
@@ -165,7 +165,7 @@ struct inline_continuation {
 /// For a node that has no continuation yet, and to which no other thread adds one.
 __device__ inline void put_continuation(grid_node* node, const inline_continuation& inlined) {
     node->arguments = inlined.arguments;
-    node->entry = inlined.entry;
+    node->key = inlined.key;
     if (inlined.threads_log2 != 0)
         fetch_or_relaxed(node->depth_and_flags, inlined.threads_log2 << grid_node::threads_shift);
 }
@@ -176,8 +176,8 @@ __device__ __noinline__ inline bool add_inline_continuation(arena_index grid, co
     grid_node* node = at<grid_node>(grid);
     bool is_first = false;
     with_block_lock(lock, [&] {
-        const lane_entry entry = load_relaxed(node->entry);
-        is_first = load_relaxed(node->added) == 0 && entry == nullptr;
+        const kernel_key key = load_relaxed(node->key);
+        is_first = load_relaxed(node->added) == 0 && key == nullptr;
         if (is_first) put_continuation(node, inlined);
     });
     return is_first;
@@ -192,7 +192,7 @@ __device__ inline void add_continuation(arena_index grid, arena_index place) {
 /// A copy of a node, without its arguments and scratch memory.
 struct node_view {
     arena_index parent;
-    lane_entry entry;
+    kernel_key key;
     std::uint32_t depth_and_flags;
     arena_index memory;
     arena_index continuations;
@@ -211,15 +211,15 @@ __device__ inline node_view load_node(arena_index grid) {
     note_used(grid);
     const uint4 head = load_fresh(at<uint4>(grid));
     const uint4 tail = load_fresh(at<uint4>(grid) + 2);
-    const auto entry = reinterpret_cast<lane_entry>(static_cast<unsigned long long>(head.w) << 32 | head.z);
-    return {head.y, entry, tail.x, tail.y, tail.z, tail.w};
+    const auto key = reinterpret_cast<kernel_key>(static_cast<unsigned long long>(head.w) << 32 | head.z);
+    return {head.y, key, tail.x, tail.y, tail.z, tail.w};
 }
 __device__ inline uint4 arguments_of(arena_index grid) { return load_fresh(at<uint4>(grid) + 1); }
 
 /// A node's inline continuation as a task: here of one thread, below of several.
 __device__ inline lane_task inline_lane_task(arena_index grid, const node_view& view, uint4 arguments) {
     lane_task task;
-    task.entry = view.entry;
+    task.key = view.key;
     task.grid = grid;
     task.info = (view.depth_and_flags & info::depth_mask) | info::owner;
     memcpy(&task.arguments, &arguments, sizeof(arguments));
@@ -227,7 +227,7 @@ __device__ inline lane_task inline_lane_task(arena_index grid, const node_view& 
 }
 __device__ inline wide_task inline_wide_task(arena_index grid, const node_view& view, uint4 arguments) {
     wide_task task{};
-    task.entry = reinterpret_cast<wide_entry>(view.entry);
+    task.key = view.key;
     task.grid = grid;
     task.info = (view.depth_and_flags & info::depth_mask) | info::owner |
                 (view.threads() <= warp_size ? info::on_warp : info::on_block);
@@ -249,9 +249,9 @@ __device__ inline void release_piece(arena_index piece, unsigned size_class) {
 
 inline namespace hot {
 /// Begins the inline continuation of a grid. The view is passed in pieces: as a whole it would be passed on the stack.
-__device__ __noinline__ inline void begin_inline_continuation(arena_index grid, arena_index parent, lane_entry entry,
+__device__ __noinline__ inline void begin_inline_continuation(arena_index grid, arena_index parent, kernel_key key,
                                                               std::uint32_t depth_and_flags) {
-    const node_view view{parent, entry, depth_and_flags, 0, 0, 0};
+    const node_view view{parent, key, depth_and_flags, 0, 0, 0};
     if (view.continues_on_lane() && put_ready(grid)) return;
     const uint4 arguments = arguments_of(grid);
     at<uint4>(grid)[0] = make_uint4(1, parent, 0, 0);
@@ -326,7 +326,7 @@ __device__ __noinline__ inline bool continue_in_list(arena_index grid, node_view
         added = before;
     }
     view.depth_and_flags &= ~grid_node::continuing;
-    const bool from_list = view.entry == nullptr && continuations != 0;
+    const bool from_list = view.key == nullptr && continuations != 0;
     store_relaxed(node->continuations, continuations);
     store_relaxed(node->added, 0u);
     store_relaxed(node->depth_and_flags, view.depth_and_flags | (from_list ? grid_node::continuing : 0u));
@@ -335,22 +335,22 @@ __device__ __noinline__ inline bool continue_in_list(arena_index grid, node_view
         copy_fresh_task(task, at<grid_descriptor>(continuations)->task);
         store_relaxed(node->counter, static_cast<int>(task.last));
         if (!push_wide(task)) drop_task();
-    } else if (view.entry != nullptr) {
-        begin_inline_continuation(grid, view.parent, view.entry, view.depth_and_flags);
+    } else if (view.key != nullptr) {
+        begin_inline_continuation(grid, view.parent, view.key, view.depth_and_flags);
     }
     if (class_of_ran == piece_class) {
         give_back_later(ran);
     } else if (ran != 0) {
         release_piece(ran, class_of_ran);
     }
-    return from_list || view.entry != nullptr;
+    return from_list || view.key != nullptr;
 }
 
 /// Begins the next continuation of a grid all of whose work is done; false if none is left.
 __device__ inline bool begin_continuation(arena_index grid, const node_view& view) {
     if (view.has_list()) return continue_in_list(grid, view);
-    if (view.entry == nullptr) return false;
-    begin_inline_continuation(grid, view.parent, view.entry, view.depth_and_flags);
+    if (view.key == nullptr) return false;
+    begin_inline_continuation(grid, view.parent, view.key, view.depth_and_flags);
     return true;
 }
 
@@ -383,10 +383,10 @@ __device__ inline void end_run() {
 
 /// Of a grid all of whose work is done, except for what add_to_counter() does itself: begins its next continuation, or
 /// completes it, and so on upwards. The view in pieces, as above.
-__device__ __noinline__ inline void continue_or_complete(arena_index grid, arena_index parent, lane_entry entry,
+__device__ __noinline__ inline void continue_or_complete(arena_index grid, arena_index parent, kernel_key key,
                                                          std::uint32_t depth_and_flags, arena_index memory,
                                                          arena_index continuations, arena_index added) {
-    node_view view{parent, entry, depth_and_flags, memory, continuations, added};
+    node_view view{parent, key, depth_and_flags, memory, continuations, added};
     while (!begin_continuation(grid, view)) {
         if (view.parent == 0) return end_run();                 // its memory is not needed any more
         const int before = fetch_add_counter(view.parent, -1);  // takes long; release_node() runs meanwhile
@@ -403,7 +403,7 @@ __device__ __noinline__ inline void release_and_continue(arena_index grid, std::
     release_node(grid, node_view{parent, nullptr, depth_and_flags, memory, 0, 0});
     if (parent == 0) return;
     const node_view view = load_node(parent);
-    continue_or_complete(parent, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations,
+    continue_or_complete(parent, view.parent, view.key, view.depth_and_flags, view.memory, view.continuations,
                          view.added);
 }
 
@@ -415,7 +415,7 @@ __device__ __noinline__ inline void complete(arena_index grid, arena_index paren
     const bool was_last = fetch_add_counter(parent, -1) == 1;
     if (was_last) {
         const node_view above = load_node(parent);
-        if (above.parent == 0 && above.entry == nullptr && !above.has_list()) return end_run();
+        if (above.parent == 0 && above.key == nullptr && !above.has_list()) return end_run();
     }
     release_and_continue(grid, depth_and_flags, memory, was_last ? parent : 0);
 }
@@ -423,11 +423,11 @@ __device__ __noinline__ inline void complete(arena_index grid, arena_index paren
 
 /// As continue_or_complete(), for a grid with a list. Mostly one continuation has been added, and those before it have
 /// run. If it is to be published, thousands of warps wait for it: so everything is read at once, and there is no call.
-__device__ __noinline__ inline void continue_from_list(arena_index grid, arena_index parent, lane_entry entry,
+__device__ __noinline__ inline void continue_from_list(arena_index grid, arena_index parent, kernel_key key,
                                                        std::uint32_t depth_and_flags, arena_index memory,
                                                        arena_index continuations, arena_index added) {
     const bool has_run = (depth_and_flags & grid_node::continuing) != 0;
-    if (entry == nullptr && added != 0 && has_run == (continuations != 0)) {
+    if (key == nullptr && added != 0 && has_run == (continuations != 0)) {
         const grid_descriptor& next = *at<grid_descriptor>(added);
         open_grids_view open_grids;
         const arena_index after = load_relaxed(next.link.next);
@@ -458,22 +458,22 @@ __device__ __noinline__ inline void continue_from_list(arena_index grid, arena_i
             store_relaxed(at<grid_node>(grid)->added, added);
         }
     }
-    continue_or_complete(grid, parent, entry, depth_and_flags, memory, continuations, added);
+    continue_or_complete(grid, parent, key, depth_and_flags, memory, continuations, added);
 }
 
 /// A node whose counter has become zero: its continuation begins or the grid is complete, and so on upwards. The view
 /// in pieces, as above.
-__device__ __noinline__ inline void continue_at_zero(arena_index grid, arena_index parent, lane_entry entry,
+__device__ __noinline__ inline void continue_at_zero(arena_index grid, arena_index parent, kernel_key key,
                                                      std::uint32_t depth_and_flags, arena_index memory,
                                                      arena_index continuations, arena_index added) {
-    if (entry != nullptr && (continuations | added) == 0)
-        return begin_inline_continuation(grid, parent, entry, depth_and_flags);
-    if (added != 0) return continue_from_list(grid, parent, entry, depth_and_flags, memory, continuations, added);
-    if (entry == nullptr && continuations == 0) return complete(grid, parent, depth_and_flags, memory);
-    continue_or_complete(grid, parent, entry, depth_and_flags, memory, continuations, added);
+    if (key != nullptr && (continuations | added) == 0)
+        return begin_inline_continuation(grid, parent, key, depth_and_flags);
+    if (added != 0) return continue_from_list(grid, parent, key, depth_and_flags, memory, continuations, added);
+    if (key == nullptr && continuations == 0) return complete(grid, parent, depth_and_flags, memory);
+    continue_or_complete(grid, parent, key, depth_and_flags, memory, continuations, added);
 }
 __device__ inline void continue_at_zero(arena_index grid, const node_view& view) {
-    continue_at_zero(grid, view.parent, view.entry, view.depth_and_flags, view.memory, view.continuations, view.added);
+    continue_at_zero(grid, view.parent, view.key, view.depth_and_flags, view.memory, view.continuations, view.added);
 }
 /// The same for lanes, out of line.
 __device__ __noinline__ inline void continue_at_zero(arena_index grid) { continue_at_zero(grid, load_node(grid)); }
@@ -486,13 +486,13 @@ inline namespace hot {
 __device__ __noinline__ inline bool add_and_note_ready(arena_index grid, int change) {
     if (fetch_add_counter(grid, change) + change != 0) return false;
     const node_view view = load_node(grid);
-    return view.entry == nullptr || view.has_list() || !view.continues_on_lane() || !put_ready(grid);
+    return view.key == nullptr || view.has_list() || !view.continues_on_lane() || !put_ready(grid);
 }
 
 /// Of a node without other work, by a thread that has read it: begins the continuation that lies in it, if that is one
 /// of several threads and there is room for a task.
 __device__ inline bool begin_wide_continuation(arena_index grid, const node_view& view, uint4 arguments) {
-    if (view.entry == nullptr || view.has_list() || view.continues_on_lane()) return false;
+    if (view.key == nullptr || view.has_list() || view.continues_on_lane()) return false;
     wide_task* const place = view.threads() <= warp_size ? reserve<wide_task>() : reserve_kept_block();
     if (place == nullptr) return false;
     at<uint4>(grid)[0] = make_uint4(1, view.parent, 0, 0);
@@ -516,7 +516,7 @@ __device__ inline void finish_as_wide_inlined(arena_index grid) {
     const node_view view = load_node(grid);
     const uint4 arguments = arguments_of(grid);
     if (begin_wide_continuation(grid, view, arguments)) return;
-    if (view.entry != nullptr || view.has_list() || view.parent == 0) return continue_at_zero(grid, view);
+    if (view.key != nullptr || view.has_list() || view.parent == 0) return continue_at_zero(grid, view);
     const int before = fetch_add_counter(view.parent, -1);  // takes long; release_node() runs meanwhile
     release_node(grid, view);
     if (before == 1) continue_as_wide(view.parent);

@@ -341,7 +341,7 @@ struct team_state {
     unsigned leaves;       // it is not to run the next block
     unsigned end_of_wait;  // of one that is refused: its first thread; of another: 1 if the run is to stop
     unsigned arrived;      // a bit for each warp that is ready to end a wait
-    unsigned interrupted;  // the block that its run of blocks ends with, plus one: see run_current_task()
+    unsigned interrupted;  // the block that its run of blocks ends with, plus one: see run_as_team()
     // Which warps they are. Never changes during a run.
     unsigned first_thread;
     unsigned threads;
@@ -417,12 +417,25 @@ struct gang_state {
     std::uint32_t open_grids[open_grid_places];  // lower halves
 };
 
+/// Where kernels are entered, by their keys: a hash table, in which a key lies where it is looked for first or in the
+/// next place that was free. A program with more kernels asks for those that have no place each time.
+struct alignas(16) known_kernel {
+    unsigned long long key;                    // addresses; 0: no kernel
+    unsigned long long lane, wide_lane, wide;  // 0: about to be written
+};
+struct known_kernels {
+    static constexpr unsigned capacity = 14;
+    known_kernel all[capacity];
+};
+
 /// The beginning of a worker block's shared memory. The states of its warps follow, then those of its teams, then what
 /// `block.shared` gives to kernels. All in all it should be small: with more than 15 KiB in worker blocks of 512
 /// threads, beside the 16 KiB for kernels, CUDA makes 64 KiB of the first-level cache shared memory instead of 32.
 struct block_state {
     engine_view engine;
     gang_state gang;
+    known_kernels kernels;
+    known_kernels* kernels_of_module;
 };
 
 /// A power of two, at least as many.

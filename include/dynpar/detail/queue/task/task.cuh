@@ -83,6 +83,7 @@ struct small_grid {
 };
 
 struct wide_task;
+/// Where a kernel is entered: of a lane task.
 using lane_entry = block_outcome (*)(arena_index grid, std::uint32_t task_info, lane_arguments arguments);
 /// The entry of a wide task that lanes run.
 using wide_lane_entry = block_outcome (*)(wide_task task, std::uint32_t block_rank);
@@ -90,10 +91,18 @@ using wide_lane_entry = block_outcome (*)(wide_task task, std::uint32_t block_ra
 /// warp_state::current. In local memory every thread would have a copy: 512 to 1,024 times 64 bytes, in the first-level
 /// cache through which kernels stream their data. Returns block_outcome::launched.
 using wide_entry = std::uint32_t (*)(std::uint32_t block_rank, bool on_warp);
+struct kernel_entries {
+    lane_entry lane;
+    wide_lane_entry wide_lane;
+    wide_entry wide;
+};
+/// What a task carries of its kernel: the address of a function that tells where the kernel is entered. The worker
+/// block knows that already of most: find_entry().
+using kernel_key = void (*)(kernel_entries* there);
 
 /// One block of one thread with at most 16 bytes of arguments: by far the most frequent task where speed matters.
 struct alignas(16) lane_task {
-    lane_entry entry;
+    kernel_key key;
     arena_index grid;  // the node that it counts on
     std::uint32_t info;
     lane_arguments arguments;
@@ -125,7 +134,7 @@ inline constexpr unsigned most_carried_bytes = 256;
 
 /// Any other task: blocks `first` to `last` - 1 of a grid.
 struct alignas(16) wide_task {
-    wide_entry entry;  // or a wide_lane_entry
+    kernel_key key;
     arena_index grid;
     std::uint32_t info;
     block_size size;         // if a lane has launched it for lanes: that lane
@@ -215,8 +224,7 @@ DYNPAR_FUNCTION constexpr std::uint32_t guided_chunk(std::uint32_t left, std::ui
 /// What a run must know of the kernel that it begins with: addresses in device memory, which device code alone can name
 /// (`first_kernel_of`).
 struct first_kernel {
-    wide_entry wide;
-    wide_lane_entry wide_lane;
+    kernel_key key;
     text name;
 };
 
@@ -325,10 +333,7 @@ first_payload<Kernel, Args...> make_first_payload(const Kernel& kernel, const Ar
 /// Puts the kernel into a first grid whose width is known, and what its task has room for of the payload.
 inline void put_kernel(first_grid& first, const first_kernel& kernel, const void* payload, unsigned payload_size) {
     wide_task& task = first.descriptor.task;
-    static_assert(sizeof(kernel.wide) == sizeof(task.entry) && sizeof(kernel.wide_lane) == sizeof(task.entry));
-    task.entry = kernel.wide;
-    if ((task.info & info::width_mask) == info::on_lane)
-        std::memcpy(&task.entry, &kernel.wide_lane, sizeof(task.entry));
+    task.key = kernel.key;
     if (payload_size <= sizeof(wide_arguments)) std::memcpy(&task.arguments, payload, payload_size);
     first.kernel = kernel.name;
     first.payload_size = payload_size;
