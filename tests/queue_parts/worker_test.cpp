@@ -247,6 +247,26 @@ TEST_CASE("a run without memory ends, and the next one finds the engine as it wa
     CHECK(sees.hold());
 }
 
+// ---- What is known of kernels
+
+TEST_CASE("a worker block begins with the kernels of its module, and without entries whose key it has not seen") {
+    machine m({1, 1, 16, 1u << 14, true});
+    queue::known_kernels of_module{};
+    of_module.all[3] = {0, 1, 2, 3};  // as it looks to who reads the key before another thread writes all of it
+    of_module.all[4] = {8, 1, 2, 3};
+    of_module.all[5] = {16, 0, 0, 0};
+    m.run([&] {
+        queue::begin_known_kernels(of_module);
+        __syncwarp();
+        if (queue::lane_rank() != 0) return;
+        const queue::known_kernel* const all = queue::this_block().kernels.all;
+        CHECK((all[3].key | all[3].lane | all[3].wide_lane | all[3].wide) == 0);
+        CHECK((all[4].key == 8 && all[4].lane == 1 && all[4].wide_lane == 2 && all[4].wide == 3));
+        CHECK((all[5].key == 16 && all[5].lane == 0));
+        CHECK(queue::this_block().kernels_of_module == &of_module);
+    });
+}
+
 // ---- Wide tasks in a row
 
 counter<unsigned> blocks_that_ran;
