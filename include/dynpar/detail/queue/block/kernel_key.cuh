@@ -4,7 +4,7 @@
 // By CUDA's convention a function keeps some twenty registers for its caller. So an entry, which is called through a
 // pointer, would first write all of these that its kernel may need to the stack, in every thread of every block: 24 to
 // 36 of them, also where the block returns at once. Here the caller keeps what it needs, which is little, and an entry
-// writes three to eight.
+// writes three to twelve.
 //
 // ptxas must know that of each entry and each call, and nvcc has a pragma to say it. But where nvcc 13.0 declares a
 // function before it defines it, it leaves that out, and ptxas refuses the program. It declares so what a variable has
