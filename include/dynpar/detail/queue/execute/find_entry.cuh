@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "../block/kernel_key.cuh"
 #include "../memory/state.cuh"
+#include "../task/entry_convention.cuh"
 
 #if DYNPAR_ON_DEVICE
 
