@@ -9,8 +9,8 @@
 /// DYNPAR_QUEUE_OWN_CONVENTION is 1 where entries have a convention of their own: with the nvcc of which that is
 /// known, 13.0; where it compiles and optimizes whole programs; from compute capability 8.0 on.
 #if !defined(DYNPAR_QUEUE_OWN_CONVENTION)
-#if defined(__NVCC__) && !defined(DYNPAR_SIMULATED_GPU) && !defined(__CUDACC_RDC__) && !defined(__CUDACC_DEBUG__) && \
-    defined(__CUDA_ARCH__)
+#if defined(__NVCC__) && !defined(DYNPAR_SIMULATED_GPU) && !defined(__CUDACC_RDC__) && !defined(__CUDACC_EWP__) && \
+    !defined(__CUDACC_DEBUG__) && defined(__CUDA_ARCH__)
 #define DYNPAR_QUEUE_OWN_CONVENTION (__CUDACC_VER_MAJOR__ == 13 && __CUDACC_VER_MINOR__ == 0 && __CUDA_ARCH__ >= 800)
 #else
 #define DYNPAR_QUEUE_OWN_CONVENTION 0
