@@ -14,7 +14,7 @@ namespace {
 using namespace small_programs;
 namespace queue = dynpar::detail::queue;
 
-constexpr unsigned kernels = 12;
+constexpr unsigned kernels = 16;  // two more than a worker block keeps
 using numbers = std::make_integer_sequence<unsigned, kernels>;
 
 struct kernel_counts {

@@ -1,5 +1,5 @@
-// Queue engine: how the host finds a kernel that it runs: the addresses of its entries and of its name, which device
-// code alone can name, in the module of the translation unit that runs it. Owns no state.
+// Queue engine: how the host finds a kernel that it runs: its key and the address of its name, which device code alone
+// can name, in the module of the translation unit that runs it. Owns no state.
 #pragma once
 
 #include <type_traits>

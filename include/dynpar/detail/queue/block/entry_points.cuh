@@ -1,7 +1,7 @@
 // Queue engine: where tasks enter kernels.
 //
-// One entry for each kernel and kind of task; its address is what a task carries. An entry unpacks the arguments, makes
-// the block object and calls the kernel; it changes nothing of the scheduler's. Owns no state.
+// One entry for each kernel and kind of task; a task carries the key by which they are found. An entry unpacks the
+// arguments, makes the block object and calls the kernel; it changes nothing of the scheduler's. Owns no state.
 #pragma once
 
 #include "../observe/begun_kernels.cuh"

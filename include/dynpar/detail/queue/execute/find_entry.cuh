@@ -52,7 +52,7 @@ __device__ inline bool add_known_kernel(known_kernels& kernels, const known_kern
 #pragma unroll 1
     for (unsigned tries = 0; tries != known_kernels::capacity; ++tries, place = next_place(place)) {
         known_kernel& kernel = kernels.all[place];
-        unsigned long long found = load_relaxed(kernel.key);
+        unsigned long long found = load_relaxed_in_block(kernel.key);
         if (found == 0) found = compare_exchange_relaxed(kernel.key, 0ull, added.key);
         if (found != 0 && found != added.key) continue;
         store_relaxed_in_block(kernel.lane, added.lane);
