@@ -1,4 +1,4 @@
-// The reserve of a run: worker blocks that wait until many short grids of a warp are there.
+// The reserve of a run: worker blocks that wait until many short grids of a warp or of a wide team are there.
 #include <doctest/doctest.h>
 
 #include "small_programs.hpp"
@@ -42,6 +42,16 @@ TEST_CASE("many short grids of a warp call the reserve") {
     int most = 0;
     for (int run = 0; run < 100 && most < 4; ++run) most = std::max(most, worker_blocks_of_tree<32>(engine, 11));
     CHECK(most == 4);
+}
+
+TEST_CASE("many short grids of 128 threads call the reserve, and those of 64 do not") {
+    const other_settings changed;
+    simulated_gpu::current_settings().blocks_start_late = false;
+    auto engine = engine_with_reserve();
+    int most = 0;
+    for (int run = 0; run < 100 && most < 4; ++run) most = std::max(most, worker_blocks_of_tree<128>(engine, 9));
+    CHECK(most == 4);
+    for (int run = 0; run < 3; ++run) CHECK(worker_blocks_of_tree<64>(engine, 9) <= 3);
 }
 
 TEST_CASE("lanes do not call the reserve, and neither do a few grids of a warp") {

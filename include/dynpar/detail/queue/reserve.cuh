@@ -1,9 +1,10 @@
 // Queue engine: the reserve: a second worker block on each multiprocessor, which waits when a run begins.
 //
-// Warps that run short blocks of a warp wait for their instructions most of the time, so twice as many get more done.
-// Lanes that join, and grids that stream through memory, only crowd each other out of the first-level cache. So a warp
-// that sees many short grids of a warp, or a grid of very many such blocks, calls the reserve. If none does for a
-// millisecond, the reserve ends, since other kernels may want its place. Until it is called, it has no part in the run.
+// Warps that run short blocks of a warp wait for their instructions most of the time, so twice as many get more done;
+// and teams of four warps or more wait for each other. Lanes that join, and grids that stream through memory, only
+// crowd each other out of the first-level cache. So a warp or a team that sees many short grids of its width calls the
+// reserve, or a warp that sees a grid of very many such blocks. If none does for a millisecond, the reserve ends, since
+// other kernels may want its place. Until it is called, it has no part in the run.
 //
 // Which worker blocks are the reserve turns out when they begin: those that find another on their multiprocessor. CUDA
 // does not say where it puts blocks, and some multiprocessors get two before others have any; by number the reserve
@@ -66,6 +67,17 @@ __device__ inline void call_reserve_for_blocks(unsigned cycles) {
         const open_grid_word seen(load_relaxed_in_block(place));
         if (seen.width() == info::on_warp && seen.left() >= static_cast<int>(many)) return call_reserve();
     }
+}
+
+/// The first thread of a team of so many threads, which has run `reserve_from_steps` blocks one after another, the
+/// last in so many cycles each: calls the reserve if it would help. With blocks of a large grid, or narrower ones, two
+/// worker blocks of a multiprocessor keep each other from their instructions. Out of line: most blocks do not come
+/// here.
+__device__ __noinline__ inline void call_reserve_for_team(unsigned threads, unsigned cycles) {
+    if (threads >= tuning::reserve_least_team_threads && cycles <= tuning::reserve_step_cycles &&
+        load_relaxed_in_block(this_block().gang.knows_reserve) == 0 &&
+        block_tasks_on_deque() >= tuning::reserve_least_tasks)
+        call_reserve();
 }
 
 /// All lanes of a warp that has wide tasks and waits for nothing, after several steps: calls the reserve if it would

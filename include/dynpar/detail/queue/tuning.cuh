@@ -92,6 +92,8 @@ inline constexpr unsigned reserve_step_cycles = 20000;
 inline constexpr std::uint32_t reserve_least_tasks = 4;
 // Or by one that has run a block in less than so many cycles, and sees so many of a grid left for each warp that runs.
 inline constexpr std::uint32_t reserve_least_blocks = 10;
+// Or by a team of so many threads or more.
+inline constexpr unsigned reserve_least_team_threads = 128;
 // How long it waits: about a millisecond; and between two looks, at least and at most, or a part of what it has waited.
 // If all looked all the time, the rest of the run would be 5 % slower.
 inline constexpr unsigned reserve_waits_cycles = 1 << 21;

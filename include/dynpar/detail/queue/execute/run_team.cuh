@@ -24,6 +24,7 @@
 #include "find_entry.cuh"
 #include "frame.cuh"
 #include "../balance/steal_requests.cuh"
+#include "../reserve.cuh"
 #include "rendezvous.cuh"
 #include "../balance/shared_state.cuh"
 #include "../observe/trace.cuh"
@@ -724,9 +725,10 @@ __device__ inline void hand_over_all(team_state& team) {
     if (const unsigned staged = load_relaxed_in_block(team.staged); staged != 0) push_staged(team, staged);
 }
 /// One thread of a team that waits for nothing, whose block is settled: what the team does now. Writes into
-/// team_state::next what it runs. `blocks`: how many it has run, beginning at that time, in cycles.
-__device__ inline team_course choose_course(team_state& team, std::uint32_t blocks, unsigned begun_at,
-                                            unsigned& stop_seen_at) {
+/// team_state::next what it runs. `blocks`: how many it has run of its last task, beginning at that time, in cycles;
+/// `in_a_row`: of all its tasks.
+__device__ inline team_course choose_course(team_state& team, std::uint32_t blocks, std::uint32_t in_a_row,
+                                            unsigned begun_at, unsigned& stop_seen_at) {
     bool leaves = load_relaxed_in_block(team.leaves) != 0;
     const unsigned now = cycles_now();
     if (now - stop_seen_at > tuning::stop_after_cycles) {
@@ -734,6 +736,8 @@ __device__ inline team_course choose_course(team_state& team, std::uint32_t bloc
         leaves = is_to_stop() || leaves;
     }
     const bool were_short = now - begun_at < blocks * tuning::cycles_of_short_block;
+    if (in_a_row >= tuning::reserve_from_steps && in_a_row - blocks < tuning::reserve_from_steps)
+        call_reserve_for_team(team.threads, (now - begun_at) / blocks);
     if (!leaves && (take_staged_block(team) || take_next_block(team, were_short) ||
                     (stay_for_more(team) && take_next_block(team, were_short))))
         return team_course::runs_next;
@@ -812,7 +816,7 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
                 outer.restore(team);
             } else {
                 exchange_block_tasks_now_and_then();
-                if (is_first) team.course = choose_course(team, blocks, begun_at, stop_seen_at);
+                if (is_first) team.course = choose_course(team, blocks, in_a_row, begun_at, stop_seen_at);
             }
             __syncwarp();
             if (team.course == team_course::runs_next) borrowed = begin_next_block(team, false);

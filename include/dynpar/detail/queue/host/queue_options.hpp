@@ -14,7 +14,7 @@ struct queue_options : engine_options {
     /// lane tasks that join are slower then (docs/tuning.md).
     unsigned block_threads = 0;
     /// How many worker blocks; 0: enough for 512 threads on every multiprocessor, and as many in reserve, for runs of
-    /// many short grids of a warp (docs/queue-engine.md).
+    /// many short grids of a warp, or of 128 threads and more (docs/queue-engine.md).
     unsigned worker_blocks = 0;
     /// Device memory in bytes for grids that are alive, their arguments and their scratch memory; 0:
     /// `limits::heap_bytes`, and where that is not given 4 GiB, or a quarter of what is free if that is less. Over it a
