@@ -56,6 +56,53 @@ TEST_CASE("C1: the same for grids of several blocks that any thread may launch")
     CHECK(report.grids == 1 + 3 * 31);
 }
 
+struct copies_count {
+    static constexpr const char* name = "copies_count";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block&, const unsigned* counter, unsigned* copy) const {
+        *copy = dynpar::atomic_load(counter);
+    }
+};
+/// Some threads launch a grid, after a smaller one, and the first block's continuation follows after all of them.
+struct launches_grids {
+    static constexpr const char* name = "launches_grids";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned step, unsigned blocks, unsigned threads,
+                                    unsigned* counters) const {
+        const unsigned rank = block.block_rank() * block.num_threads() + block.thread_rank();
+        if (rank % step != 0) return;
+        block.launch(count_one{}, dynpar::shape(1, 1), counters);
+        block.launch(count_one{}, dynpar::shape(blocks, threads), counters);
+        if (rank == 0) block.then(copies_count{}, dynpar::shape(1, 1), counters, counters + 1);
+    }
+};
+
+TEST_CASE("C1, C3: threads of blocks of any width may launch grids of any number of blocks of any width") {
+    struct parent {
+        unsigned blocks, threads, step;
+    };
+    struct child {
+        unsigned blocks, threads;
+    };
+    auto engine = make_engine();
+    for (const parent& p : {parent{1, 1, 1}, parent{33, 1, 1}, parent{2, 32, 11}, parent{1, 96, 19}}) {
+        const unsigned launches = (p.blocks * p.threads + p.step - 1) / p.step;
+        for (const child& c : {child{2, 1}, child{40, 1}, child{2, 32}, child{33, 5}, child{17, 32}, child{200, 2},
+                               child{2, 64}, child{9, 40}}) {
+            CAPTURE(p.threads);
+            CAPTURE(c.blocks);
+            CAPTURE(c.threads);
+            auto counters = filled(engine, 2, 0u);
+            const dynpar::report report = engine.run(launches_grids{}, dynpar::shape(p.blocks, p.threads), p.step,
+                                                     c.blocks, c.threads, counters.data());
+            const unsigned all = launches * (1 + c.blocks);
+            CHECK(counters.to_vector() == std::vector<unsigned>{all, all});
+            CHECK(report.grids == 2 + 2 * launches);
+            CHECK(report.lost_launches == 0);
+        }
+    }
+}
+
 struct every_thread_launches {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* counter) const {

@@ -1,8 +1,9 @@
 // Queue engine: the interface that both block types share, and the choice of a launch's route.
 //
-// launch() takes the first route that applies. Rows 1 to 9 are one-dimensional, and if nothing else is said of one
-// block and without shared memory. Rows 1 to 7 exclude launches with a bad pointer or too deep. Rows 8 and 9 are for
-// wide blocks only, and give up if anything is unusual (a full deque, an empty cache); then the general route follows.
+// launch() takes the first route that applies. Rows 1 to 9 are one-dimensional, and but for row 9, if nothing else is
+// said, of one block and without shared memory. They exclude launches with a bad pointer, and but for row 8 those that
+// are too deep. Row 8 is for wide blocks only. Rows 8 and 9 give up if anything is unusual (a full deque, an empty
+// cache); then the general route follows.
 //
 // | shape                             | payload     | route                 | queue                                 |
 // | --------------------------------- | ----------- | --------------------- | ------------------------------------- |
@@ -14,14 +15,13 @@
 // | the same, with shared memory      | <= 32 bytes | push_warp_child       | the warp's wide deque                 |
 // | more threads, with it or without  | <= 32 bytes | push_team_child       | staged, or the warp's wide deque      |
 // | 1 to 32 threads, traced           | <= 32 bytes | push_single_block     | the warp's wide deque                 |
-// | many blocks of 1 to 32 threads    | <= 32 bytes | publish_grid          | open grids; first blocks: wide deque  |
+// | several blocks, not traced        | <= 32 bytes | launch_grid           | open grids if worth it, or the deque  |
 // | anything else:                    | any         | launch_general, then  |                                       |
 // | - one block that its task holds   |             | launch_without_node   | the deque of its width                |
 // | - all others                      |             | launch_with_node      | open grids if worth it, or that deque |
 // | - in a stream                     |             | launch_with_node      | the stream, then as above             |
 //
-// publish_grid takes one-dimensional grids that are not traced, of the only block of a grid with a node. Neither it nor
-// continue_with_descriptor takes shared memory by the thread, whose size depends on the width.
+// Neither launch_grid nor continue_with_descriptor takes shared memory by the thread, whose size depends on the width.
 //
 // then() chooses likewise. A continuation stays with the grid's node until its counter reaches zero, and is then pushed
 // as a launch would be:
@@ -36,7 +36,7 @@
 // Row 3 is for wide blocks only.
 //
 // Owns what a kernel's block object carries: its grid, info word, descriptor, rank and kernel name. State in shared
-// memory is the derived types' own, but for publish_grid(), which also counts the child on the block's node.
+// memory is the derived types' own.
 #pragma once
 
 #include <type_traits>
@@ -167,14 +167,14 @@ public:
                 }
             }
         }
-        if constexpr (Derived::is_wide && payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
-            if (!bad && s.blocks.x > 1 && !s.shared_per_thread && is_one_dimensional(s, most_threads<Kernel>())) {
+        if constexpr (payload_bytes<Kernel, Args...> <= sizeof(wide_arguments)) {
+            if (direct && s.blocks.x > 1 && !s.shared_per_thread && is_one_dimensional(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (publish_grid<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.moldable, s.shared_bytes, grid_,
-                                                  info_)) {
-                    return status::success;
-                }
+                const short_launch result = derived().launch_grid(&tell_entries<Kernel, Args...>, arguments, s.blocks.x,
+                                                                  s.threads.x, s.moldable, s.shared_bytes);
+                if (result == short_launch::failed) return fail_to_launch(kernel_name<Kernel>(), depth() + 1, s);
+                if (result != short_launch::not_taken) return status::success;
             }
         }
         return apply(launch_general<Kernel, Args...>(derived(), payload, s, bad, false, 0));
@@ -221,8 +221,8 @@ public:
                 is_one_dimensional(s, most_threads<Kernel>())) {
                 wide_arguments arguments;
                 memcpy(&arguments, &payload, payload_bytes<Kernel, Args...>);
-                if (continue_with_descriptor<Kernel, Args...>(arguments, s.blocks.x, s.threads.x, s.moldable,
-                                                              s.shared_bytes, grid_, info_)) {
+                if (continue_with_descriptor(&tell_entries<Kernel, Args...>, arguments, s.blocks.x, s.threads.x,
+                                             s.moldable, s.shared_bytes, grid_, info_)) {
                     return status::success;
                 }
             }
@@ -374,84 +374,20 @@ protected:
         const status result = block.launch_child(request, s);
         return {block, result};
     }
-    /// Fills in the descriptor of a grid of one dimension, with everything about it, and returns its task. `grid`: its
-    /// node.
-    template <class Kernel, class... Args>
-    static __device__ wide_task put_one_dimensional_grid(arena_index place, const wide_arguments& arguments,
-                                                         std::uint32_t blocks, const width_choice& choice,
-                                                         std::uint32_t shared_bytes, arena_index grid,
-                                                         std::uint32_t depth) {
-        grid_descriptor& descriptor = *at<grid_descriptor>(place);
-        descriptor.blocks = dimensions(blocks);
-        descriptor.threads = dimensions(choice.threads);
-        descriptor.shared_bytes = shared_bytes;
-        descriptor.trace_id = dynpar::grid_record::none;
-        wide_task task;
-        task.key = &tell_entries<Kernel, Args...>;
-        task.grid = grid;
-        task.info = depth | choice.width | info::owner | (blocks > 1 ? info::one_of_several : 0u);
-        task.size = block_size(choice.threads, shared_bytes);
-        task.descriptor = place;
-        task.first = 0;
-        task.last = blocks;
-        task.arguments = arguments;
-        copy_task(descriptor.task, task);
-        return task;
-    }
-    /// A child grid that is worth publishing, launched by the only block of a grid that has a node. False if it is
-    /// anything else, or if the caches or the deque have no room. Makes no call on its common path, like
-    /// push_single_block(): such a grid is mostly all that other warps wait for.
-    template <class Kernel, class... Args>
-    static __device__ __noinline__ bool publish_grid(wide_arguments arguments, std::uint32_t blocks,
-                                                     std::uint32_t threads, bool moldable, std::uint32_t shared_bytes,
-                                                     arena_index parent, std::uint32_t task_info) {
-        const width_choice choice = choose_width(threads, moldable, engine().moldable_threads);
-        const std::uint32_t depth = (task_info & info::depth_mask) + 1;
-        const bool is_short =
-            is_sole_owner(task_info) && (task_info & info::traced) == 0 && depth <= engine().nesting_depth;
-        if (!is_short || choice.width == info::on_block || !is_worth_publishing(choice.width, blocks)) return false;
-        add_withheld_children();
-        open_grids_view open_grids;
-        const arena_index place = take_cached_piece();
-        if (place == 0) return false;
-        const arena_index node = take_cached_node();
-        wide_task* const kept = node != 0 ? reserve<wide_task>() : nullptr;
-        if (kept == nullptr) {
-            release(place, piece_class);  // not into the cache: other lanes may be taking from it
-            if (node != 0) release(node, 0);
-            return false;
-        }
-        wide_task task =
-            put_one_dimensional_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, node, depth);
-        at<grid_descriptor>(place)->link = {0, piece_class};
-        const bool on_team = (task_info & info::width_mask) == info::on_block;
-        arena_index& own = on_team ? this_team().own : this_warp().own;
-        // If this is not the grid's own node, a wait() has made it, or a thread whose task spilled.
-        const arena_index counts_on = use_own_grid(own, parent);
-        put_node(node, static_cast<int>(blocks), counts_on, depth, place);
-        fetch_or_relaxed(on_team ? this_team().own_counts : this_warp().own_counts,
-                         counted::block_and_visible_children);
-        count_children(counts_on, 1);
-        const std::uint32_t first_blocks = grain_of(choice.width);
-        if (publish(place, choice.width, blocks - first_blocks, open_grids)) task.last = first_blocks;
-        copy_task(*kept, task);
-        return true;
-    }
     /// A continuation of a grid that has a node. False if the warp's cache has no piece. Makes no call: the whole grid
     /// waits for it.
-    template <class Kernel, class... Args>
-    static __device__ __noinline__ bool continue_with_descriptor(wide_arguments arguments, std::uint32_t blocks,
-                                                                 std::uint32_t threads, bool moldable,
-                                                                 std::uint32_t shared_bytes, arena_index node,
-                                                                 std::uint32_t task_info) {
+    static __device__ __noinline__ bool continue_with_descriptor(kernel_key key, wide_arguments arguments,
+                                                                 std::uint32_t blocks, std::uint32_t threads,
+                                                                 bool moldable, std::uint32_t shared_bytes,
+                                                                 arena_index node, std::uint32_t task_info) {
         const arena_index place = take_cached_piece();
         if (place == 0) return false;
         // What the block adds now must not run before this one.
         const bool on_team = (task_info & info::width_mask) == info::on_block;
         fetch_or_relaxed(on_team ? this_team().own_counts : this_warp().own_counts, counted::continues);
         const width_choice choice = choose_width(threads, moldable, engine().moldable_threads);
-        put_one_dimensional_grid<Kernel, Args...>(place, arguments, blocks, choice, shared_bytes, node,
-                                                  task_info & info::depth_mask);
+        put_one_dimensional_grid(place, key, arguments, blocks, choice, shared_bytes, node,
+                                 task_info & info::depth_mask);
         at<grid_descriptor>(place)->link.size_class = piece_class;
         add_continuation(node, place);
         return true;

@@ -156,6 +156,30 @@ private:
         const bool pushed = block.ensure_own() != 0 && block.push_warp_child(task);
         return {block, pushed ? status::success : status::out_of_memory};
     }
+    /// A child grid of several blocks.
+    __device__ short_launch launch_grid(kernel_key key, const wide_arguments& arguments, std::uint32_t blocks,
+                                        std::uint32_t threads, bool moldable, std::uint32_t shared_bytes) {
+        const launches_and_result after = put_grid(*this, key, arguments, blocks, threads, moldable, shared_bytes);
+        set_launches(after.launches);
+        return after.result;
+    }
+    struct launches_and_result {
+        launches_type launches;
+        short_launch result;
+    };
+    static __device__ __noinline__ launches_and_result put_grid(lane_block block, kernel_key key,
+                                                                wide_arguments arguments, std::uint32_t blocks,
+                                                                std::uint32_t threads, bool moldable,
+                                                                std::uint32_t shared_bytes) {
+        short_launch result = short_launch::not_taken;
+        if (block.ensure_own() != 0) {
+            result = put_child_grid(key, arguments, blocks, choose_width(threads, moldable, engine().moldable_threads),
+                                    shared_bytes, block.own_, block.depth() + 1,
+                                    [&] { block.launched_ |= block_outcome::accounted; });
+        }
+        if (result == short_launch::is_to_be_counted) ++block.launched_;
+        return {block.launches(), result};
+    }
     template <class Task>
     __device__ bool push_and_count(Task& task) {
         task.grid = own_ != 0 ? own_ : grid_;

@@ -295,6 +295,79 @@ __device__ __noinline__ inline status continue_with(launch_request& request, con
     return status::success;
 }
 
+// ---- Short routes of grids of several blocks. Without the kernel's types, so that all kernels share their code.
+
+/// Fills in the descriptor of a grid of one dimension with everything about it, and returns its task. `grid`: its node.
+__device__ inline wide_task put_one_dimensional_grid(arena_index place, kernel_key key, const wide_arguments& arguments,
+                                                     std::uint32_t blocks, const width_choice& choice,
+                                                     std::uint32_t shared_bytes, arena_index grid,
+                                                     std::uint32_t depth) {
+    grid_descriptor& descriptor = *at<grid_descriptor>(place);
+    descriptor.blocks = dimensions(blocks);
+    descriptor.threads = dimensions(choice.threads);
+    descriptor.shared_bytes = shared_bytes;
+    descriptor.trace_id = dynpar::grid_record::none;
+    wide_task task;
+    task.key = key;
+    task.grid = grid;
+    task.info = depth | choice.width | info::owner | (blocks > 1 ? info::one_of_several : 0u);
+    task.size = block_size(choice.threads, shared_bytes);
+    task.descriptor = place;
+    task.first = 0;
+    task.last = blocks;
+    task.arguments = arguments;
+    copy_task(descriptor.task, task);
+    return task;
+}
+
+/// What has become of a launch on a short route.
+enum class short_launch : unsigned {
+    not_taken,         // at most the parent has got its node: the general route follows
+    is_counted,        // others may run the child at once, so its parent's node counts it
+    is_to_be_counted,  // by the launching block, as one more child
+    failed             // no memory
+};
+
+/// A child grid of one dimension, untraced, with arguments that fit in a task, which counts on `parent`. `count_now`
+/// notes in the launching block that the node counts a child already. Makes no call where warps run the grid: such a
+/// grid is mostly all that other warps wait for. Not taken if the warp's caches or its deque have no room.
+template <class CountNow>
+__device__ __forceinline__ short_launch put_child_grid(kernel_key key, const wide_arguments& arguments,
+                                                       std::uint32_t blocks, const width_choice& choice,
+                                                       std::uint32_t shared_bytes, arena_index parent,
+                                                       std::uint32_t depth, CountNow count_now) {
+    const bool on_block = choice.width == info::on_block;
+    const bool publishes = is_worth_publishing(choice.width, blocks);
+    // Otherwise each further launch of a thread whose deque is full would take memory and give it back.
+    if (!on_block && load_relaxed_in_block(own_deque<wide_task>::owner_end()) - own_deque<wide_task>::steal_end() >=
+                         own_deque<wide_task>::capacity)
+        return short_launch::not_taken;
+    const arena_index place = take_cached_piece();
+    if (place == 0) return short_launch::not_taken;
+    const arena_index node = take_cached_node();
+    wide_task* const kept = node != 0 && !on_block ? reserve<wide_task>() : nullptr;
+    if (node == 0 || (kept == nullptr && !on_block)) {
+        release(place, piece_class);  // not into the cache: other lanes may be taking from it
+        if (node != 0) release(node, 0);
+        return short_launch::not_taken;
+    }
+    wide_task task = put_one_dimensional_grid(place, key, arguments, blocks, choice, shared_bytes, node, depth);
+    at<grid_descriptor>(place)->link = {0, piece_class};
+    put_node(node, static_cast<int>(blocks), parent, depth, place);
+    if (on_block || publishes) {
+        count_now();
+        count_children(parent, 1);
+    }
+    if (on_block) return push_wide(task) ? short_launch::is_counted : short_launch::failed;
+    if (publishes) {
+        add_withheld_children();
+        open_grids_view open_grids;
+        publish_most_of(task, open_grids);
+    }
+    copy_task(*kept, task);
+    return publishes ? short_launch::is_counted : short_launch::is_to_be_counted;
+}
+
 template <class Kernel, class... Args>
 __device__ inline launch_request make_request(const payload_of<Kernel, Args...>& payload, operation what,
                                               std::uint32_t depth, std::uint32_t task_info, arena_index descriptor,

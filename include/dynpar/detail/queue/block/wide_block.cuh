@@ -210,6 +210,30 @@ private:
         return true;
     }
     __device__ void count_launch() { ++launched_; }
+    /// A child grid of several blocks.
+    __device__ short_launch launch_grid(kernel_key key, const wide_arguments& arguments, std::uint32_t blocks,
+                                        std::uint32_t threads, bool moldable, std::uint32_t shared_bytes) {
+        const short_launch result = put_grid(key, arguments, blocks, threads, moldable, shared_bytes, grid_, info_);
+        if (result == short_launch::is_to_be_counted) ++launched_;
+        return result;
+    }
+    static __device__ __noinline__ short_launch put_grid(kernel_key key, wide_arguments arguments, std::uint32_t blocks,
+                                                         std::uint32_t threads, bool moldable,
+                                                         std::uint32_t shared_bytes, arena_index grid,
+                                                         std::uint32_t task_info) {
+        const bool on_team = (task_info & info::width_mask) == info::on_block;
+        arena_index& own = on_team ? this_team().own : this_warp().own;
+        const std::uint32_t depth = task_info & info::depth_mask;
+        // If a grid's only block has a node of its own, a wait() has made it, or a thread whose task spilled.
+        const arena_index parent =
+            is_sole_owner(task_info) ? use_own_grid(own, grid) : ensure_shared_node(own, grid, depth);
+        if (parent == 0) return short_launch::not_taken;
+        return put_child_grid(key, arguments, blocks, choose_width(threads, moldable, engine().moldable_threads),
+                              shared_bytes, parent, depth + 1, [&] {
+                                  fetch_or_relaxed(on_team ? this_team().own_counts : this_warp().own_counts,
+                                                   counted::block_and_visible_children);
+                              });
+    }
     __device__ status launch_child(launch_request& request, const shape& s) {
         if (const status why = validate_launch(request, s); why != status::success) return why;
         const arena_index mine = request.open_to_others ? counting_node() : request.needs_node ? ensure_own() : grid_;

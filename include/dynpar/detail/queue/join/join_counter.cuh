@@ -16,7 +16,8 @@ namespace queue {
 //
 // 1. A node's counter covers every block that has not returned and every child that another warp may see. A batch may
 //    withhold a change only while the counter still contains a block of that batch. Kept here and in completion.cuh;
-//    for the block batch in block_chunk.cuh; for children that others may see at once by counting_node() in block/.
+//    for the block batch in block_chunk.cuh; for children that others may see at once by counting_node() and
+//    put_child_grid() in block/.
 // 2. There are never more donations than steal requests, so every donation has a taker. Kept by claim_request() in
 //    steal_requests.cuh.
 // 3. On top of a wait only deeper grids run, so waits form no cycle. Kept by step<true>() in worker.cuh, and by the
