@@ -249,4 +249,48 @@ TEST_CASE("of a run that is stopped in the middle of hundreds of launches each i
     }
 }
 
+/// Each block takes memory. Counts those that get it.
+struct takes_memory {
+    static constexpr const char* name = "takes_memory";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* got, unsigned bytes) const {
+        if (block.thread_rank() == 0 && block.template scratch<unsigned char>(bytes) != nullptr)
+            dynpar::atomic_add(got, 1u);
+    }
+};
+/// A grid whose blocks take memory, and after it another.
+struct takes_memory_twice {
+    static constexpr const char* name = "takes_memory_twice";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* got, unsigned blocks, unsigned bytes,
+                                    unsigned threads) const {
+        if (block.thread_rank() != 0) return;
+        block.then(takes_memory{}, dynpar::shape(blocks, threads), got, bytes);
+        block.launch(takes_memory{}, dynpar::shape(blocks, threads), got, bytes);
+    }
+};
+
+// What a grid had is free before its parent continues: there is room for one of them at a time.
+TEST_CASE("what follows a grid finds the memory that the grid had") {
+    const other_settings changed;
+    simulated_gpu::current_settings().multiprocessors = 4;
+    dynpar::queue_options options;
+    options.block_threads = 128;
+    options.worker_blocks = 4;
+    options.memory_bytes = std::size_t{16} << 20;
+    dynpar::queue_engine engine(options);
+    constexpr unsigned blocks = 150, bytes = 60u << 10;
+    for (const unsigned threads : {1u, 8u, 64u}) {
+        for (unsigned run = 0; run < 20; ++run) {
+            CAPTURE(threads);
+            CAPTURE(run);
+            auto got = filled(engine, 1, 0u);
+            const dynpar::report r =
+                engine.try_run(takes_memory_twice{}, dynpar::shape(1, 32), got.data(), blocks, bytes, threads);
+            REQUIRE(r.failures.empty());
+            CHECK(got.to_vector()[0] == 2 * blocks);
+        }
+    }
+}
+
 }  // namespace

@@ -397,11 +397,27 @@ __device__ __noinline__ inline void continue_or_complete(arena_index grid, arena
     }
 }
 
-/// After a grid is complete: releases its memory and, if it was the last of its parent's work, continues there.
+/// Gives back what a complete grid had, out of line.
+__device__ __noinline__ inline void release_complete(arena_index grid, std::uint32_t depth_and_flags,
+                                                     arena_index memory) {
+    release_node(grid, node_view{0, nullptr, depth_and_flags, memory, 0, 0});
+}
+
+/// After a grid is complete that was the last of its parent's work, and has one piece of memory besides its node: that
+/// of its descriptor, as a rule. Continues there; others may wait for that, so the piece is given back afterwards.
+__device__ __noinline__ inline void continue_and_release(arena_index grid, arena_index piece, arena_index parent,
+                                                         arena_index above, kernel_key key,
+                                                         std::uint32_t depth_and_flags_of_parent,
+                                                         arena_index memory_of_parent, arena_index continuations,
+                                                         arena_index added) {
+    continue_or_complete(parent, above, key, depth_and_flags_of_parent, memory_of_parent, continuations, added);
+    give_back_piece(piece);
+    give_back_node(grid);
+}
+/// The same of a grid with more memory, which what continues may need; and of one in a stream, which goes on before.
 __device__ __noinline__ inline void release_and_continue(arena_index grid, std::uint32_t depth_and_flags,
                                                          arena_index memory, arena_index parent) {
-    release_node(grid, node_view{parent, nullptr, depth_and_flags, memory, 0, 0});
-    if (parent == 0) return;
+    release_complete(grid, depth_and_flags, memory);
     const node_view view = load_node(parent);
     continue_or_complete(parent, view.parent, view.key, view.depth_and_flags, view.memory, view.continuations,
                          view.added);
@@ -412,12 +428,23 @@ inline namespace hot {
 __device__ __noinline__ inline void complete(arena_index grid, arena_index parent, std::uint32_t depth_and_flags,
                                              arena_index memory) {
     if (parent == 0) return end_run();
-    const bool was_last = fetch_add_counter(parent, -1) == 1;
-    if (was_last) {
-        const node_view above = load_node(parent);
-        if (above.parent == 0 && above.key == nullptr && !above.has_list()) return end_run();
+    if (fetch_add_counter(parent, -1) != 1) return release_complete(grid, depth_and_flags, memory);
+    memory_link pieces{0, not_given_back};
+    if (memory != 0) {
+        const memory_link& link = *at<memory_link>(memory);
+        pieces = {load_relaxed(link.next), load_relaxed(link.size_class)};
     }
-    release_and_continue(grid, depth_and_flags, memory, was_last ? parent : 0);
+    const node_view above = load_node(parent);
+    if (above.parent == 0 && above.key == nullptr && !above.has_list()) return end_run();
+    const bool has_piece_alone = memory != 0 && pieces.next == 0 && pieces.size_class == piece_class;
+    if ((memory != 0 && !has_piece_alone) || (depth_and_flags & grid_node::in_stream) != 0)
+        return release_and_continue(grid, depth_and_flags, memory, parent);
+    if (memory != 0)
+        return continue_and_release(grid, memory, parent, above.parent, above.key, above.depth_and_flags, above.memory,
+                                    above.continuations, above.added);
+    give_back_node(grid);
+    continue_or_complete(parent, above.parent, above.key, above.depth_and_flags, above.memory, above.continuations,
+                         above.added);
 }
 }  // namespace hot
 
