@@ -148,7 +148,7 @@ TEST_CASE("each block of a small grid of warps runs once, whatever a few of them
         unsigned seed = 0;
         for (const unsigned of_parent : {1u, 32u, 64u}) {
             for (const bool continues : {false, true}) {
-                for (const unsigned blocks : {2u, 9u, 39u}) {
+                for (const unsigned blocks : {2u, 4u, 9u, 39u}) {
                     CAPTURE(of_parent);
                     CAPTURE(continues);
                     CAPTURE(blocks);

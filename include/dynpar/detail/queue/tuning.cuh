@@ -47,7 +47,7 @@ inline constexpr unsigned deque_reserve = DYNPAR_QUEUE_DEQUE_RESERVE;
 inline constexpr unsigned segment_class = DYNPAR_QUEUE_SEGMENT_CLASS;
 // A grid is published from so many rounds on, as a part of the number of worker blocks: below that donations are
 // enough. Of blocks that take a whole worker block a few are many.
-inline constexpr unsigned publish_from_part = 4;
+inline constexpr unsigned publish_from_part = 8;
 inline constexpr unsigned publish_block_tasks_from_part = 32;
 
 // ---- balance

@@ -35,7 +35,7 @@ struct open_grid_word {
 };
 
 /// Whether a grid is large enough to be published: all idle worker blocks try to claim some of it at once, most of them
-/// in vain if it is not. For fewer rounds than a quarter of the number of worker blocks, donations are enough; of
+/// in vain if it is not. For fewer rounds than an eighth of the number of worker blocks, donations are enough; of
 /// blocks that take a whole worker block, a few are many.
 __device__ inline bool is_worth_publishing(std::uint32_t width, unsigned long long blocks) {
     const unsigned worth_it =
