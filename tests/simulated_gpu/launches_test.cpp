@@ -277,7 +277,7 @@ TEST_CASE("what follows a grid finds the memory that the grid had") {
     dynpar::queue_options options;
     options.block_threads = 128;
     options.worker_blocks = 4;
-    options.memory_bytes = std::size_t{16} << 20;
+    options.memory_bytes = std::size_t{11} << 20;
     dynpar::queue_engine engine(options);
     constexpr unsigned blocks = 150, bytes = 60u << 10;
     for (const unsigned threads : {1u, 8u, 64u}) {
