@@ -21,6 +21,33 @@ struct chain {
     }
 };
 
+struct empty_grid {
+    static constexpr const char* name = "empty_grid";
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block&) const {}
+};
+/// A thread that launches a grid and then continues, so many times: how searches of graphs go from round to round.
+struct round_after_round {
+    static constexpr const char* name = "round_after_round";
+
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned left, unsigned blocks, unsigned threads) const {
+        if (left == 0) return;
+        block.launch(empty_grid{}, dynpar::shape(blocks, threads));
+        block.then(*this, dynpar::shape(1, 1), left - 1, blocks, threads);
+    }
+};
+
+void measure_rounds(table& t, dynpar::queue_engine& engine) {
+    constexpr unsigned rounds = 100;
+    for (const unsigned blocks : {1u, 4u, 16u, 32u, 200u}) {
+        const std::string form = std::to_string(blocks) + (blocks == 1 ? " block of 32" : " blocks of 32");
+        measure_run(t, engine, work::rounds, form.c_str(), {}, counted(1 + 2 * rounds), 0, round_after_round{},
+                    dynpar::shape(1, 1), rounds, blocks, 32u);
+    }
+}
+
 template <unsigned Threads>
 void measure_width(table& t, dynpar::queue_engine& engine) {
     using dynpar::shape;
@@ -38,6 +65,7 @@ void measure_width(table& t, dynpar::queue_engine& engine) {
 
 void measure_widths(table& t) {
     dynpar::queue_engine engine;
+    measure_rounds(t, engine);
     measure_width<32>(t, engine);
     measure_width<64>(t, engine);
     measure_width<128>(t, engine);
