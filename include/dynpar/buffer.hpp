@@ -55,6 +55,11 @@ public:
     void copy_from(const T* host) {
         if (size_ != 0) space_->copy_in(data_, host, size_ * sizeof(T));
     }
+    /// The same into the first `count` elements. Throws `std::out_of_range` if the buffer has fewer.
+    void copy_from(const T* host, std::size_t count) {
+        if (count > size_) throw std::out_of_range("dynpar: copy_from: more elements given than the buffer has");
+        if (count != 0) space_->copy_in(data_, host, count * sizeof(T));
+    }
     /// Copies the first `count` elements into host memory; waits until that is done.
     void copy_to(T* host, std::size_t count) const {
         if (count > size_) throw std::out_of_range("dynpar: copy_to: more elements asked for than the buffer has");

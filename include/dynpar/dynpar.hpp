@@ -14,6 +14,7 @@
 #include "counted_grid.hpp"
 #include "dimensions.hpp"
 #include "engine_options.hpp"
+#include "frontier.hpp"
 #include "kernel.hpp"
 #include "limits.hpp"
 #include "monoids.hpp"

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 using namespace conformance;
@@ -339,6 +341,103 @@ TEST_CASE("C22: a counted grid has a thread for each thing that the device has c
         for (unsigned i = 0; i < below; ++i) wrong += marked[i] != (i % 3 == 0 ? 2 : 0);
         CHECK(wrong == 0);
     }
+}
+
+// ---- frontier, for_each_in
+
+/// A graph without memory: vertex v has v % 40 neighbours.
+DYNPAR_FUNCTION unsigned neighbour_of(unsigned v, unsigned i, unsigned vertices) {
+    return static_cast<unsigned>((v * 7ull + i * 1009ull + 1) % vertices);
+}
+struct find_neighbour {
+    static constexpr const char* name = "find_neighbour";
+    dynpar::frontier_view<unsigned> frontier;
+    unsigned from, vertices;
+    unsigned* round_of;
+    unsigned* refused;
+    DYNPAR_FUNCTION void operator()(unsigned i) const {
+        const unsigned to = neighbour_of(from, i, vertices);
+        if (dynpar::atomic_cas(&round_of[to], ~0u, frontier.round() + 1) == ~0u && !frontier.add(to))
+            dynpar::atomic_add(refused, 1u);
+    }
+};
+struct find_neighbours {
+    static constexpr const char* name = "find_neighbours";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, dynpar::frontier_view<unsigned> frontier, unsigned vertices,
+                                    unsigned* round_of, unsigned* refused) const {
+        const unsigned* const item = frontier.item(block);
+        const unsigned from = item != nullptr ? *item : 0;
+        dynpar::nested_for(block, item != nullptr ? from % 40 : 0,
+                           find_neighbour{frontier, from, vertices, round_of, refused});
+    }
+};
+/// The same for a kernel that allows fewer threads than a round has by itself.
+struct find_narrowly : find_neighbours {
+    static constexpr unsigned max_threads = 8;
+};
+
+/// In which round each vertex is found.
+std::vector<unsigned> rounds_of_vertices(unsigned vertices, const std::vector<unsigned>& first) {
+    std::vector<unsigned> round_of(vertices, ~0u), frontier = first;
+    for (const unsigned v : first) round_of[v] = 0;
+    for (unsigned round = 1; !frontier.empty(); ++round) {
+        std::vector<unsigned> next;
+        for (const unsigned v : frontier) {
+            for (unsigned i = 0; i < v % 40; ++i) {
+                const unsigned to = neighbour_of(v, i, vertices);
+                if (round_of[to] != ~0u) continue;
+                round_of[to] = round;
+                next.push_back(to);
+            }
+        }
+        frontier = std::move(next);
+    }
+    return round_of;
+}
+
+TEST_CASE("C22: a search with a frontier finds each vertex in its round, and ends when a round finds none") {
+    auto engine = make_engine();
+    const unsigned vertices = many(20000);
+    dynpar::frontier<unsigned> frontier(engine, vertices);
+    CHECK(frontier.rounds() == 0);
+    auto refused = filled(engine, 1, 0u);
+    const auto check_search = [&](auto kernel, const std::vector<unsigned>& first) {
+        const std::vector<unsigned> expected = rounds_of_vertices(vertices, first);
+        std::vector<unsigned> begin(vertices, ~0u);
+        unsigned rounds = 0;
+        for (const unsigned v : first) begin[v] = 0;
+        for (const unsigned r : expected) rounds = r != ~0u && r + 1 > rounds ? r + 1 : rounds;
+        auto round_of = engine.make_buffer(begin);
+        frontier.begin_with(first);
+        engine.run(kernel, dynpar::shape(1, 1), frontier.view(), vertices, round_of.data(), refused.data());
+        CHECK(round_of.to_vector() == expected);
+        CHECK(frontier.rounds() == rounds);
+        CHECK(frontier.refused() == 0);
+    };
+    check_search(dynpar::for_each_in<find_neighbours>{}, {39});
+    check_search(dynpar::for_each_in<find_narrowly>{}, {1, 5, 77});
+    check_search(dynpar::for_each_in<find_neighbours>{{}, 32}, {});
+    check_search(dynpar::for_each_in<find_neighbours>{{}, 64}, {1999, 3});
+    CHECK(refused.to_vector()[0] == 0);
+}
+
+TEST_CASE("C22: a frontier that is full refuses what is added, and counts it; more than it has room for is an error") {
+    auto engine = make_engine();
+    dynpar::frontier<unsigned> frontier(engine, 20);
+    auto refused = filled(engine, 1, 0u);
+    auto round_of = filled(engine, 1000, ~0u);
+    frontier.begin_with({39});
+    engine.run(dynpar::for_each_in<find_neighbours>{}, dynpar::shape(1, 1), frontier.view(), 1000u, round_of.data(),
+               refused.data());
+    CHECK(refused.to_vector()[0] > 0);
+    CHECK(frontier.refused() == refused.to_vector()[0]);
+    CHECK(frontier.rounds() > 1);
+    CHECK_THROWS_WITH_AS(frontier.begin_with(std::vector<unsigned>(21)),
+                         "dynpar: begin_with: 21 items, and the frontier has room for 20", std::length_error);
+    CHECK_THROWS_AS(dynpar::frontier<unsigned>(engine, (std::size_t{1} << 31) + 1), std::length_error);
+    frontier.begin_with({});
+    CHECK(frontier.refused() == 0);
 }
 
 // ---- shape_for_loops, loop_of
