@@ -37,6 +37,19 @@ TEST_CASE("value() is one element, and says so if there is none of that number")
     CHECK_THROWS_AS(engine.make_buffer<int>(0).value(), std::out_of_range);
 }
 
+TEST_CASE("copy_from() with a count leaves the other elements, and says so if there are fewer") {
+    dynpar::host_engine engine;
+    auto buffer = engine.make_buffer<int>({1, 2, 3});
+    const int values[] = {7, 8, 9, 10};
+    buffer.copy_from(values, 2);
+    CHECK(buffer.to_vector() == std::vector<int>{7, 8, 3});
+    buffer.copy_from(values, 0);
+    CHECK(buffer.to_vector() == std::vector<int>{7, 8, 3});
+    CHECK_THROWS_WITH_AS(buffer.copy_from(values, 4), "dynpar: copy_from: more elements given than the buffer has",
+                         std::out_of_range);
+    CHECK(buffer.to_vector() == std::vector<int>{7, 8, 3});
+}
+
 TEST_CASE("fill() sets every element, of any size and of large buffers too") {
     dynpar::host_engine engine;
     for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{1} << 20}) {
