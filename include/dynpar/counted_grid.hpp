@@ -32,14 +32,10 @@ struct counted_grid {
                       "arguments of its kernel");
         const Count things = *count;
         if (things > 0)
-            block.launch(kernel, shape_for(block, static_cast<unsigned long long>(things), at_most(width_bound())),
+            block.launch(kernel,
+                         shape_for(block, static_cast<unsigned long long>(things),
+                                   at_most(detail::bounded_threads<Kernel>(most_threads))),
                          args...);
-    }
-
-private:
-    DYNPAR_FUNCTION unsigned width_bound() const {
-        constexpr unsigned of_kernel = dynpar::most_threads<Kernel>();
-        return of_kernel < most_threads ? of_kernel : most_threads;
     }
 };
 

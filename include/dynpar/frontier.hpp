@@ -15,7 +15,6 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "atomic.hpp"
@@ -169,9 +168,7 @@ struct for_each_in {
     template <class Block, class T, class... Args>
     DYNPAR_FUNCTION void operator()(Block& block, frontier_view<T> view, Args... args) const {
         if (view.advance() == 0) return;
-        constexpr unsigned of_kernel = dynpar::most_threads<Kernel>();
-        const at_most width(of_kernel < most_threads ? of_kernel : most_threads);
-        block.launch(kernel, view.shape(block, width), view, args...);
+        block.launch(kernel, view.shape(block, at_most(detail::bounded_threads<Kernel>(most_threads))), view, args...);
         block.then(*this, dynpar::shape(1, 1), view, args...);
     }
 };

@@ -155,6 +155,13 @@ DYNPAR_FUNCTION constexpr unsigned most_threads() {
 
 namespace detail {
 
+/// So many threads, or as many as the kernel allows: for a shape with a thread for each of a number of things.
+template <class Kernel>
+DYNPAR_FUNCTION constexpr unsigned bounded_threads(unsigned threads) {
+    constexpr unsigned most = most_threads<Kernel>();
+    return most < threads ? most : threads;
+}
+
 /// The shape that a launch of a kernel with a bound is for: a moldable one allows no more threads than the kernel does.
 template <class Kernel>
 struct bounded_shape : shape {

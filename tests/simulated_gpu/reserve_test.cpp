@@ -44,14 +44,32 @@ TEST_CASE("many short grids of a warp call the reserve") {
     CHECK(most == 4);
 }
 
+/// A binary tree of grids of so many threads, which note whether the reserve has been called by then.
+template <unsigned Threads>
+struct calling_tree {
+    static constexpr const char* name = "calling_tree";
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, unsigned* called, unsigned levels) const {
+        namespace queue = dynpar::detail::queue;
+        if (block.thread_rank() != 0) return;
+        if (queue::load_relaxed(queue::engine().control->reserve) == queue::reserve_is_called)
+            dynpar::atomic_add(called, 1u);
+        for (int i = 0; levels != 1 && i < 2; ++i) block.launch(*this, dynpar::shape(1, Threads), called, levels - 1);
+    }
+};
+/// Whether one of so many runs calls the reserve: it depends on how the grids are spread.
+template <unsigned Threads>
+bool calls_reserve(dynpar::queue_engine& engine, int runs) {
+    auto called = filled(engine, 1, 0u);
+    for (int run = 0; run < runs && called.value() == 0; ++run)
+        engine.run(calling_tree<Threads>{}, dynpar::shape(1, Threads), called.data(), 11u);
+    return called.value() != 0;
+}
+
 TEST_CASE("many short grids of 128 threads call the reserve, and those of 64 do not") {
-    const other_settings changed;
-    simulated_gpu::current_settings().blocks_start_late = false;
     auto engine = engine_with_reserve();
-    int most = 0;
-    for (int run = 0; run < 100 && most < 4; ++run) most = std::max(most, worker_blocks_of_tree<128>(engine, 9));
-    CHECK(most == 4);
-    for (int run = 0; run < 3; ++run) CHECK(worker_blocks_of_tree<64>(engine, 9) <= 3);
+    CHECK(calls_reserve<128>(engine, 50));
+    CHECK_FALSE(calls_reserve<64>(engine, 10));
 }
 
 TEST_CASE("lanes do not call the reserve, and neither do a few grids of a warp") {
