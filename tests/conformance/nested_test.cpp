@@ -422,7 +422,8 @@ TEST_CASE("C22: a search with a frontier finds each vertex in its round, and end
     CHECK(refused.to_vector()[0] == 0);
 }
 
-TEST_CASE("C22: a frontier that is full refuses what is added, and counts it; more than it has room for is an error") {
+TEST_CASE(
+    "C22: a full frontier refuses and counts what is added, and to begin with more than it has room for is an error") {
     auto engine = make_engine();
     dynpar::frontier<unsigned> frontier(engine, 20);
     auto refused = filled(engine, 1, 0u);
