@@ -15,14 +15,12 @@ namespace dynpar {
 /// A kernel of one thread that launches another one, with a thread for each of `*count` things: `kernel(block,
 /// args...)`, in blocks of a width that suits the engine (`shape_for`). It reads the number when it begins, and
 /// launches nothing if that is 0. The thread's number is `block.block_rank() * block.num_threads() +
-/// block.thread_rank()`, and some of the last block's are `*count` or greater.
-template <class Kernel>
-struct counted_grid {
+/// block.thread_rank()`, and some of the last block's are `*count` or greater. `MostThreads`: of its blocks, if
+/// `max_threads` of the kernel allows them. A kernel with state is given: `counted_grid<visit>{{visit{...}}}`.
+template <class Kernel, unsigned MostThreads = 256>
+struct counted_grid : detail::inner_kernel<Kernel> {
     static constexpr const char* name = "counted_grid";  ///< in reports and traces
     static constexpr unsigned max_threads = 1;           ///< it is launched with one thread
-
-    Kernel kernel{};              ///< what is launched
-    unsigned most_threads = 256;  ///< the most threads of its blocks, if `max_threads` allows them
 
     /// Launches.
     template <class Block, class Count, class... Args>
@@ -31,10 +29,9 @@ struct counted_grid {
                       "dynpar: a counted grid takes a pointer to an integer, and then the "
                       "arguments of its kernel");
         const Count things = *count;
+        constexpr unsigned most = detail::bounded_threads<Kernel>(MostThreads);
         if (things > 0)
-            block.launch(kernel,
-                         shape_for(block, static_cast<unsigned long long>(things),
-                                   at_most(detail::bounded_threads<Kernel>(most_threads))),
+            block.launch(this->inner(), shape_for(block, static_cast<unsigned long long>(things), at_most(most)),
                          args...);
     }
 };

@@ -318,6 +318,17 @@ struct mark_listed {
 struct mark_narrowly : mark_listed {
     static constexpr unsigned max_threads = 8;
 };
+/// The same for a kernel with state, which the counted grid carries; without, it has none itself.
+struct mark_times {
+    unsigned times;
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, const unsigned* count, const unsigned* list, unsigned* marks) const {
+        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        if (i < *count) dynpar::atomic_add(&marks[list[i]], times);
+    }
+};
+static_assert(std::is_empty_v<dynpar::counted_grid<mark_listed>> && std::is_empty_v<dynpar::for_each_in<mark_listed>>);
+
 struct list_then_mark {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned below, unsigned* count, unsigned* list,
@@ -326,6 +337,7 @@ struct list_then_mark {
             block.launch(list_thirds{}, dynpar::shape_for(block, below, dynpar::at_most(64)), below, count, list);
         block.then(dynpar::counted_grid<mark_listed>{}, dynpar::shape(1, 1), count, count, list, marks);
         block.then(dynpar::counted_grid<mark_narrowly>{}, dynpar::shape(1, 1), count, count, list, marks);
+        block.then(dynpar::counted_grid<mark_times, 64>{{{5}}}, dynpar::shape(1, 1), count, count, list, marks);
     }
 };
 
@@ -338,7 +350,7 @@ TEST_CASE("C22: a counted grid has a thread for each thing that the device has c
         engine.run(list_then_mark{}, dynpar::shape(1, 1), below, count.data(), list.data(), marks.data());
         unsigned wrong = 0;
         const std::vector<unsigned> marked = marks.to_vector();
-        for (unsigned i = 0; i < below; ++i) wrong += marked[i] != (i % 3 == 0 ? 2 : 0);
+        for (unsigned i = 0; i < below; ++i) wrong += marked[i] != (i % 3 == 0 ? 7 : 0);
         CHECK(wrong == 0);
     }
 }
@@ -377,6 +389,16 @@ struct find_narrowly : find_neighbours {
     static constexpr unsigned max_threads = 8;
 };
 
+/// The same, with state: finds no vertex from this one on.
+struct find_below {
+    unsigned end;
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, dynpar::frontier_view<unsigned> frontier, unsigned,
+                                    unsigned* round_of, unsigned* refused) const {
+        find_neighbours{}(block, frontier, end, round_of, refused);
+    }
+};
+
 /// In which round each vertex is found.
 std::vector<unsigned> rounds_of_vertices(unsigned vertices, const std::vector<unsigned>& first) {
     std::vector<unsigned> round_of(vertices, ~0u), frontier = first;
@@ -402,8 +424,9 @@ TEST_CASE("C22: a search with a frontier finds each vertex in its round, and end
     dynpar::frontier<unsigned> frontier(engine, vertices);
     CHECK(frontier.rounds() == 0);
     auto refused = filled(engine, 1, 0u);
-    const auto check_search = [&](auto kernel, const std::vector<unsigned>& first) {
-        const std::vector<unsigned> expected = rounds_of_vertices(vertices, first);
+    const auto check_search = [&](auto kernel, const std::vector<unsigned>& first, unsigned below) {
+        std::vector<unsigned> expected = rounds_of_vertices(below, first);
+        expected.resize(vertices, ~0u);
         std::vector<unsigned> begin(vertices, ~0u);
         unsigned rounds = 0;
         for (const unsigned v : first) begin[v] = 0;
@@ -415,10 +438,11 @@ TEST_CASE("C22: a search with a frontier finds each vertex in its round, and end
         CHECK(frontier.rounds() == rounds);
         CHECK(frontier.refused() == 0);
     };
-    check_search(dynpar::for_each_in<find_neighbours>{}, {39});
-    check_search(dynpar::for_each_in<find_narrowly>{}, {1, 5, 77});
-    check_search(dynpar::for_each_in<find_neighbours>{{}, 32}, {});
-    check_search(dynpar::for_each_in<find_neighbours>{{}, 64}, {1999, 3});
+    check_search(dynpar::for_each_in<find_neighbours>{}, {39}, vertices);
+    check_search(dynpar::for_each_in<find_narrowly>{}, {1, 5, 77}, vertices);
+    check_search(dynpar::for_each_in<find_neighbours, 32>{}, {}, vertices);
+    check_search(dynpar::for_each_in<find_neighbours, 64>{}, {1999, 3}, vertices);
+    check_search(dynpar::for_each_in<find_below>{{{1500}}}, {39}, 1500);
     CHECK(refused.to_vector()[0] == 0);
 }
 
