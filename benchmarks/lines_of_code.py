@@ -18,10 +18,10 @@ FLAT_LOOPS = "benchmarks/nested_loops/flat_loops.cu"
 # Program, its definitions with dynpar, and those of the same by hand.
 PROGRAMS = [
     ("breadth first",
-     [(GRAPH, "search", "neighbour", "visit_neighbour", "visit_frontier", "next_round")],
+     [(GRAPH, "search", "neighbour", "visit_neighbour", "visit_frontier")],
      [FLAT_SEARCH, FLAT_GRID]),
     ("shortest ways",
-     [(GRAPH, "search", "neighbour", "shorten_way", "visit_frontier", "next_round")],
+     [(GRAPH, "search", "neighbour", "shorten_way", "visit_frontier")],
      [FLAT_SEARCH, FLAT_GRID]),
     ("spanning forest",
      [("samples/graph/forest.hpp", "forest", "key_of_edge", "find_lightest", "join_components", "name_components",
@@ -29,8 +29,7 @@ PROGRAMS = [
      [("benchmarks/nested_loops/flat_forest.cuh", "crossing", "forest_control", "forest", "owner_of", "component_of",
        "cross", "span_by_rounds"), FLAT_GRID]),
     ("colours",
-     [("samples/graph/colouring.hpp", "colouring", "taken_colours", "colour_of_neighbour", "colour_vertices",
-       "next_colouring_round")],
+     [("samples/graph/colouring.hpp", "colouring", "taken_colours", "colour_of_neighbour", "colour_vertices")],
      [("benchmarks/nested_loops/flat_colouring.cuh", "colouring_control", "colouring", "bits_of", "bits_of_some",
        "or_of_warp", "or_of_block", "colours_around", "least_free", "colour_by_rounds"), FLAT_GRID]),
     ("families",

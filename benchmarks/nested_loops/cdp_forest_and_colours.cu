@@ -95,9 +95,58 @@ std::uint64_t span_plainly(cudaStream_t stream, graphs::forest* f, unsigned vert
 // ---- Colours
 
 using colour_bits = unsigned long long;
+
+/// What all kernels share, in device memory.
+struct plain_colouring : graphs::colouring {
+    unsigned* waiting;  // vertices without a colour
+    unsigned* still_waiting;
+    unsigned* in_still_waiting;
+    unsigned in_waiting;
+};
+
+class plain_colours_on_device {
+public:
+    explicit plain_colours_on_device(const graph_work& w)
+        : of_(w),
+          graph_(w.g),
+          all_(queue_benchmark::on_device(all_vertices(w.g), w.g.vertices())),
+          colour_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
+          waiting_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
+          still_waiting_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
+          in_still_waiting_(queue_benchmark::on_device<unsigned>(1)),
+          taken_(queue_benchmark::on_device<unsigned long long>(w.g.vertices())),
+          colouring_(queue_benchmark::on_device<plain_colouring>(1)) {}
+
+    void prepare() {
+        const unsigned all = of_.g.vertices();
+        queue_benchmark::fill(colour_, 0xff);  // no colour
+        queue_benchmark::copy(still_waiting_, all_);
+        in_still_waiting_.copy_from(&all);
+    }
+    plain_colouring at_first() const {
+        plain_colouring c{};
+        c.g = graph_.view();
+        c.colour = colour_.data();
+        c.waiting = waiting_.data();
+        c.still_waiting = still_waiting_.data();
+        c.in_still_waiting = in_still_waiting_.data();
+        return c;
+    }
+    bool is_right() const { return colour_.to_vector() == of_.expected; }
+    plain_colouring* data() const { return colouring_.data(); }
+    unsigned long long* taken() const { return taken_.data(); }
+
+private:
+    const graph_work& of_;
+    graph_on_device graph_;
+    dynpar::buffer<unsigned> all_, colour_, waiting_, still_waiting_, in_still_waiting_;
+    dynpar::buffer<unsigned long long> taken_;  // colours of the neighbours, of each vertex that waits
+    dynpar::buffer<plain_colouring> colouring_;
+};
+
 constexpr colour_bits has_to_wait = graphs::taken_colours::has_to_wait;
 
-__global__ void plain_neighbours(const graphs::colouring* c, unsigned v, colour_bits* taken) {
+__global__ void plain_neighbours(const plain_colouring* c, unsigned v, colour_bits* taken) {
     const unsigned i = thread_of_grid(), first = c->g.begin[v];
     if (i >= c->g.begin[v + 1] - first) return;
     const graphs::colour_of_neighbour body{c, v, first, 0};
@@ -112,7 +161,7 @@ __device__ colour_bits colours_around(const graphs::colouring* c, unsigned v, un
     return bits;
 }
 /// What colours the neighbours of each vertex have that waits. Gives none.
-__global__ void plain_look(const graphs::colouring* c, colour_bits* taken, unsigned threshold,
+__global__ void plain_look(const plain_colouring* c, colour_bits* taken, unsigned threshold,
                            unsigned long long* launched) {
     const unsigned i = thread_of_grid();
     if (i >= c->in_waiting) return;
@@ -124,7 +173,7 @@ __global__ void plain_look(const graphs::colouring* c, colour_bits* taken, unsig
     }
     taken[i] = colours_around(c, v, 0);
 }
-__global__ void plain_give(graphs::colouring* c, const colour_bits* taken) {
+__global__ void plain_give(plain_colouring* c, const colour_bits* taken) {
     const unsigned i = thread_of_grid();
     if (i >= c->in_waiting) return;
     const unsigned v = c->waiting[i];
@@ -138,9 +187,10 @@ __global__ void plain_give(graphs::colouring* c, const colour_bits* taken) {
     c->colour[v] = least + static_cast<unsigned>(__ffsll(static_cast<long long>(~bits))) - 1;
 }
 
-std::uint64_t colour_plainly(cudaStream_t stream, const colours_on_device& there, colour_bits* taken,
-                             unsigned threshold, double seconds, unsigned long long* launched) {
-    graphs::colouring c = there.control().value();
+std::uint64_t colour_plainly(cudaStream_t stream, const plain_colours_on_device& there, unsigned threshold,
+                             double seconds, unsigned long long* launched) {
+    plain_colouring c = there.at_first();
+    colour_bits* const taken = there.taken();
     return 2 * run_rounds(seconds, [&] {
                std::swap(c.waiting, c.still_waiting);
                c.in_waiting = value_of(c.in_still_waiting, stream);
@@ -173,19 +223,20 @@ void measure_cdp_forest(table& t, const options& o, const forest_work& w) {
 
 void measure_cdp_colours(table& t, const options& o, const graph_work& w) {
     const dynpar::scoped_limits raised(limits_of_launches());
-    const colours_on_device there(w);
-    const auto taken = queue_benchmark::on_device<colour_bits>(w.g.vertices());
-    const auto prepare = [&] { there.prepare(); };
-    const auto is_right = [&] { return there.is_right(); };
     {
+        colours_on_device there(w);
         dynpar::cdp_engine engine;
-        measure_cdp(t, engine, w.work, "nested_reduce", prepare, is_right, graphs::next_colouring_round{},
-                    dynpar::shape(1, 1), there.data());
+        measure_cdp(
+            t, engine, w.work, "nested_reduce", [&] { there.prepare(); }, [&] { return there.is_right(); },
+            graphs::colour_all{}, dynpar::shape(1, 1), there.waiting(), there.data());
     }
+    plain_colours_on_device there(w);
     for (const unsigned threshold : {256u, 1024u, 4096u, 16384u})
-        measure_plain(t, w.work, threshold, prepare, is_right, [&](unsigned most, unsigned long long* launched) {
-            return colour_plainly(t.stream(), there, taken.data(), most, o.seconds, launched);
-        });
+        measure_plain(
+            t, w.work, threshold, [&] { there.prepare(); }, [&] { return there.is_right(); },
+            [&](unsigned most, unsigned long long* launched) {
+                return colour_plainly(t.stream(), there, most, o.seconds, launched);
+            });
 }
 
 }  // namespace nested_benchmark

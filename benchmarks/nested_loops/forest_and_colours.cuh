@@ -55,32 +55,28 @@ public:
     explicit colours_on_device(const graph_work& w)
         : of_(w),
           graph_(w.g),
-          all_(queue_benchmark::on_device(all_vertices(w.g), w.g.vertices())),
+          all_(all_vertices(w.g)),
           colour_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
-          waiting_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
-          still_waiting_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
-          in_still_waiting_(queue_benchmark::on_device<unsigned>(1)),
-          colouring_(queue_benchmark::on_device<graphs::colouring>(1)) {}
+          colouring_(queue_benchmark::on_device<graphs::colouring>(1)),
+          waiting_(dynpar::detail::cuda_memory(), w.g.vertices()) {}
 
-    void prepare() const {
-        const unsigned all = of_.g.vertices();
+    void prepare() {
         queue_benchmark::fill(colour_, 0xff);  // no colour
-        queue_benchmark::copy(still_waiting_, all_);
-        dynpar::check(cudaMemcpy(in_still_waiting_.data(), &all, sizeof all, cudaMemcpyHostToDevice),
-                      "preparing colours");
-        const graphs::colouring c{
-            graph_.view(), colour_.data(), waiting_.data(), still_waiting_.data(), in_still_waiting_.data(), 0, 0};
-        dynpar::check(cudaMemcpy(colouring_.data(), &c, sizeof c, cudaMemcpyHostToDevice), "preparing colours");
+        const graphs::colouring c{graph_.view(), colour_.data()};
+        colouring_.copy_from(&c);
+        waiting_.begin_with(all_);
     }
     bool is_right() const { return colour_.to_vector() == of_.expected; }
-    graphs::colouring* data() const { return colouring_.data(); }
-    const dynpar::buffer<graphs::colouring>& control() const { return colouring_; }
+    const graphs::colouring* data() const { return colouring_.data(); }
+    graphs::frontier_view waiting() const { return waiting_.view(); }
 
 private:
     const graph_work& of_;
     graph_on_device graph_;
-    dynpar::buffer<unsigned> all_, colour_, waiting_, still_waiting_, in_still_waiting_;
+    std::vector<unsigned> all_;
+    dynpar::buffer<unsigned> colour_;
     dynpar::buffer<graphs::colouring> colouring_;
+    dynpar::frontier<unsigned> waiting_;
 };
 
 }  // namespace nested_benchmark

@@ -15,11 +15,11 @@ void measure_queue_forest(queue_benchmark::table& t, const options& o, const for
 }
 
 void measure_queue_colours(queue_benchmark::table& t, const options& o, const graph_work& w) {
-    const colours_on_device there(w);
+    colours_on_device there(w);
     const auto engine = make_engine(o, 0);
     measure_queue(
         t, *engine, w.work, "nested_reduce", [&] { there.prepare(); }, [&] { return there.is_right(); },
-        graphs::next_colouring_round{}, dynpar::shape(1, 1), there.data());
+        graphs::colour_all{}, dynpar::shape(1, 1), there.waiting(), there.data());
 }
 
 }  // namespace nested_benchmark

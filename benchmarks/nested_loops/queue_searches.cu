@@ -11,46 +11,43 @@ namespace {
 
 using queue_benchmark::table;
 
-template <bool ByBlocks>
-void measure(table& t, const graph_work& w, const search_on_device& there, dynpar::queue_engine& engine,
-             const tuning& how, const std::string& form) {
+template <class Kernel, class Search>
+void measure(table& t, const graph_work& w, search_on_device& there, dynpar::queue_engine& engine, const tuning& how,
+             const std::string& form, Kernel kernel, const Search* search) {
     measure_queue(
-        t, engine, w.work, form, [&] { there.prepare(how); }, [&] { return there.is_right(); }, next_round<ByBlocks>{},
-        dynpar::shape(1, 1), there.data());
+        t, engine, w.work, form, [&] { there.prepare(how); }, [&] { return there.is_right(); }, kernel,
+        dynpar::shape(1, 1), there.frontier(), search);
 }
 
-void measure_forms(table& t, const options& o, const graph_work& w, const search_on_device& there,
-                   unsigned block_threads) {
+void measure_forms(table& t, const options& o, const graph_work& w, search_on_device& there, unsigned block_threads) {
+    using namespace graphs;
     const auto engine = make_engine(o, block_threads);
     const std::string wide = block_threads == 0 ? "" : ", " + std::to_string(block_threads);
-    measure<false>(t, w, there, *engine, {}, "nested_for" + wide);
-    measure_queue(
-        t, *engine, w.work, "nested_for, both ways" + wide, [&] { there.prepare(); }, [&] { return there.is_right(); },
-        graphs::next_round<graphs::visit_neighbour, graphs::ways::both>{}, dynpar::shape(1, 1),
-        static_cast<graphs::search*>(there.data()));
+    const graphs::search* const plain = there.data();
+    measure(t, w, there, *engine, {}, "nested_for" + wide, search_forward<visit_neighbour>{}, plain);
+    measure(t, w, there, *engine, {}, "nested_for, both ways" + wide, search_both_ways{}, plain);
     if (!o.has_sweep) return;
     for (const tuning& how :
          {tuning{"in place 128", 128, 0}, tuning{"in place 256", 256, 0}, tuning{"in place 512", 512, 0},
           tuning{"in place 1024", 1024, 0}, tuning{"in place 2048", 2048, 0}, tuning{"piece 512", 0, 512},
           tuning{"piece 2048", 0, 2048}, tuning{"256, piece 1024", 256, 1024}, tuning{"1024, piece 512", 1024, 512}})
-        measure<false>(t, w, there, *engine, how, how.form + wide);
-    measure<true>(t, w, there, *engine, {}, "by blocks" + wide);
+        measure(t, w, there, *engine, how, how.form + wide, next_round<false>{}, there.data());
+    measure(t, w, there, *engine, {}, "by blocks" + wide, next_round<true>{}, there.data());
 }
 
 }  // namespace
 
 void measure_queue_bfs(table& t, const options& o, const graph_work& w) {
-    const search_on_device there(w);
+    search_on_device there(w);
     measure_forms(t, o, w, there, 0);
     if (DYNPAR_QUEUE_MOST_THREADS >= 1024) measure_forms(t, o, w, there, 1024);
 }
 
 void measure_queue_ways(table& t, const options& o, const graph_work& w) {
-    const search_on_device there(w);
+    search_on_device there(w);
     const auto engine = make_engine(o, 0);
-    measure_queue(
-        t, *engine, w.work, "nested_for", [&] { there.prepare(); }, [&] { return there.is_right(); },
-        graphs::next_round<graphs::shorten_way>{}, dynpar::shape(1, 1), static_cast<graphs::search*>(there.data()));
+    measure(t, w, there, *engine, {}, "nested_for", graphs::search_forward<graphs::shorten_way>{},
+            static_cast<const graphs::search*>(there.data()));
 }
 
 }  // namespace nested_benchmark

@@ -28,25 +28,24 @@ struct visit_frontier {
     static constexpr unsigned block_bytes = block_threads * dynpar::nested_for_bytes<visit>;
 
     template <class Block>
-    static DYNPAR_FUNCTION dynpar::shape shape_for(const Block& block, unsigned vertices) {
-        if (!ByBlocks) return dynpar::shape_for_loops(block, vertices, dynpar::at_most(block_threads));
-        return dynpar::shape((vertices - 1) / block_threads + 1, block_threads, block_bytes);
+    static DYNPAR_FUNCTION dynpar::shape shape_for(const Block& block, graphs::frontier_view frontier) {
+        if (!ByBlocks) return frontier.shape(block, dynpar::at_most(block_threads));
+        return dynpar::shape((frontier.size() - 1) / block_threads + 1, block_threads, block_bytes);
     }
 
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, tuned_search* s) const {
-        const unsigned i = dynpar::loop_of(block, s->in_frontier);
-        const bool has_vertex = i < s->in_frontier;
-        const unsigned from = s->frontier[has_vertex ? i : 0];
-        const unsigned edges = has_vertex ? s->g.begin[from + 1] - s->g.begin[from] : 0;
+    DYNPAR_FUNCTION void operator()(Block& block, graphs::frontier_view frontier, const tuned_search* s) const {
+        const unsigned* const vertex = frontier.item(block);
+        const unsigned from = vertex != nullptr ? *vertex : 0;
+        const unsigned edges = vertex != nullptr ? s->g.begin[from + 1] - s->g.begin[from] : 0;
         dynpar::nested_for_options options;
         options.in_place = s->in_place;
         options.piece = s->piece;
         if constexpr (ByBlocks) {
             auto* const memory = block.template shared<std::byte>(block_bytes);
-            dynpar::nested_for(dynpar::this_block(block, memory), edges, visit(s, from), options);
+            dynpar::nested_for(dynpar::this_block(block, memory), edges, visit(frontier, s, from), options);
         } else {
-            dynpar::nested_for(block, edges, visit(s, from), options);
+            dynpar::nested_for(block, edges, visit(frontier, s, from), options);
         }
     }
 };
@@ -56,17 +55,11 @@ template <bool ByBlocks>
 struct next_round {
     static constexpr const char* name = "next_round";
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, tuned_search* s) const {
-        unsigned* const frontier = s->frontier;
-        s->frontier = s->found;
-        s->found = frontier;
-        s->in_frontier = *s->in_found;
-        *s->in_found = 0;
-        if (s->in_frontier == 0) return;
-        ++s->round;
+    DYNPAR_FUNCTION void operator()(Block& block, graphs::frontier_view frontier, const tuned_search* s) const {
+        if (frontier.advance() == 0) return;
         using kernel = visit_frontier<ByBlocks>;
-        block.launch(kernel{}, kernel::shape_for(block, s->in_frontier), s);
-        block.then(*this, dynpar::shape(1, 1), s);
+        block.launch(kernel{}, kernel::shape_for(block, frontier), frontier, s);
+        block.then(*this, dynpar::shape(1, 1), frontier, s);
     }
 };
 
@@ -84,39 +77,32 @@ public:
           graph_(w.g),
           distance_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
           queued_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
-          frontier_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
-          found_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
-          in_found_(queue_benchmark::on_device<unsigned>(1)),
-          search_(queue_benchmark::on_device<tuned_search>(1)) {}
+          search_(queue_benchmark::on_device<tuned_search>(1)),
+          frontier_(dynpar::detail::cuda_memory(), w.g.vertices()) {}
 
-    void prepare(const tuning& how = {}) const {
-        const unsigned one = 1;
+    void prepare(const tuning& how = {}) {
         queue_benchmark::fill(distance_, 0xff);
         queue_benchmark::fill(queued_, 0);
         dynpar::check(cudaMemset(distance_.data() + of_.first, 0, sizeof(unsigned)), "preparing a search");
-        dynpar::check(cudaMemcpy(found_.data(), &of_.first, sizeof(unsigned), cudaMemcpyHostToDevice),
-                      "preparing a search");
-        dynpar::check(cudaMemcpy(in_found_.data(), &one, sizeof one, cudaMemcpyHostToDevice), "preparing a search");
         tuned_search s{};
         s.g = graph_.view();
         s.distance = distance_.data();
         s.queued = queued_.data();
-        s.frontier = frontier_.data();
-        s.found = found_.data();
-        s.in_found = in_found_.data();
         s.in_place = how.in_place;
         s.piece = how.piece;
-        dynpar::check(cudaMemcpy(search_.data(), &s, sizeof s, cudaMemcpyHostToDevice), "preparing a search");
+        search_.copy_from(&s);
+        frontier_.begin_with({of_.first});
     }
     bool is_right() const { return distance_.to_vector() == of_.expected; }
-    tuned_search* data() const { return search_.data(); }
-    const dynpar::buffer<tuned_search>& control() const { return search_; }
+    const tuned_search* data() const { return search_.data(); }
+    graphs::frontier_view frontier() const { return frontier_.view(); }
 
 private:
     const graph_work& of_;
     graph_on_device graph_;
-    dynpar::buffer<unsigned> distance_, queued_, frontier_, found_, in_found_;
+    dynpar::buffer<unsigned> distance_, queued_;
     dynpar::buffer<tuned_search> search_;
+    dynpar::frontier<unsigned> frontier_;
 };
 
 }  // namespace nested_benchmark

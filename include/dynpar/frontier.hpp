@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "atomic.hpp"
@@ -112,11 +113,11 @@ public:
     /// throws.
     template <class Engine>
     frontier(const Engine& engine, std::size_t capacity)
-        : items_(engine.template make_buffer<T>(checked(capacity))),
-          found_(engine.template make_buffer<T>(capacity)),
-          state_(engine.template make_buffer<state>(1)) {
-        begin_with({});
-    }
+        : frontier(engine.template make_buffer<T>(checked(capacity)), engine.template make_buffer<T>(checked(capacity)),
+                   engine.template make_buffer<state>(1)) {}
+    /// In a memory that outlives it, for programs that have one for several engines.
+    frontier(const memory_space& space, std::size_t capacity)
+        : frontier(buffer<T>(space, checked(capacity)), buffer<T>(space, checked(capacity)), buffer<state>(space, 1)) {}
 
     /// The items of round 0; all others are gone. Throws `std::length_error` if they are more than the frontier has
     /// room for.
@@ -143,6 +144,10 @@ public:
     unsigned long long refused() const { return state_.value().refused; }
 
 private:
+    frontier(buffer<T> items, buffer<T> found, buffer<state> shared)
+        : items_(std::move(items)), found_(std::move(found)), state_(std::move(shared)) {
+        begin_with({});
+    }
     static std::size_t checked(std::size_t capacity) {
         if (capacity > most_capacity)
             throw std::length_error("dynpar: a frontier has room for 2^31 items at most; " + std::to_string(capacity) +

@@ -20,11 +20,6 @@ DYNPAR_FUNCTION inline unsigned long long rank_of(unsigned v) {
 struct colouring {
     graph_view g;
     unsigned* colour;
-    unsigned* waiting;  ///< vertices without a colour
-    unsigned* still_waiting;
-    unsigned* in_still_waiting;  ///< a counter, in memory of its own, as in `search`
-    unsigned in_waiting;
-    unsigned round;
 };
 
 /// The colours that neighbours have, of `colours_together` that follow each other: a bit each. The highest bit says
@@ -49,23 +44,23 @@ struct colour_of_neighbour {
     }
 };
 
-/// A thread for each vertex that waits: gives it the least colour that no neighbour has, or lets it wait on.
+/// A thread for each vertex of the frontier, which waits: gives it the least colour that no neighbour has, or lets it
+/// wait for the next round.
 struct colour_vertices {
     static constexpr const char* name = "colour_vertices";
     template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, colouring* c) const {
-        const unsigned i = dynpar::loop_of(block, c->in_waiting);
-        const bool has_vertex = i < c->in_waiting;
-        const unsigned v = has_vertex ? c->waiting[i] : 0, first = c->g.begin[v];
-        const unsigned edges = has_vertex ? c->g.begin[v + 1] - first : 0;
-        bool is_done = !has_vertex;
+    DYNPAR_FUNCTION void operator()(Block& block, frontier_view waiting, const colouring* c) const {
+        const unsigned* const vertex = waiting.item(block);
+        const unsigned v = vertex != nullptr ? *vertex : 0, first = c->g.begin[v];
+        const unsigned edges = vertex != nullptr ? c->g.begin[v + 1] - first : 0;
+        bool is_done = vertex == nullptr;
         // All threads of the warp take part as long as one has no colour.
         for (unsigned least = 0; dynpar::any(dynpar::this_warp(block), !is_done); least += colours_together) {
             const unsigned long long taken = dynpar::nested_reduce(
                 block, is_done ? 0 : edges, colour_of_neighbour{c, v, first, least}, taken_colours{});
             if (is_done || taken == taken_colours::has_to_wait - 1) continue;
             if (taken_colours::is_final(taken)) {
-                c->still_waiting[dynpar::atomic_append(c->in_still_waiting)] = v;
+                waiting.add(v);
             } else {
                 unsigned colour = least;
                 for (unsigned long long bits = taken; bits % 2 == 1; bits /= 2) ++colour;
@@ -76,21 +71,7 @@ struct colour_vertices {
     }
 };
 
-/// One thread, after each round: begins the next one.
-struct next_colouring_round {
-    static constexpr const char* name = "next_colouring_round";
-    template <class Block>
-    DYNPAR_FUNCTION void operator()(Block& block, colouring* c) const {
-        unsigned* const waiting = c->waiting;
-        c->waiting = c->still_waiting;
-        c->still_waiting = waiting;
-        c->in_waiting = *c->in_still_waiting;
-        *c->in_still_waiting = 0;
-        if (c->in_waiting == 0) return;
-        ++c->round;
-        block.launch(colour_vertices{}, dynpar::shape_for_loops(block, c->in_waiting, dynpar::at_most(256)), c);
-        block.then(*this, dynpar::shape(1, 1), c);
-    }
-};
+/// All vertices wait at first; run with one thread.
+using colour_all = dynpar::for_each_in<colour_vertices>;
 
 }  // namespace graphs

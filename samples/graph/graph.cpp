@@ -53,28 +53,25 @@ void report_result(const char* name, const graph& g, const std::string& found, b
 }
 
 /// From one vertex to all that can be reached.
-template <class Visit, graphs::ways Ways = graphs::ways::forward, class Engine>
-void search_from(Engine& engine, const char* name, const graph& g, vertex first, const std::vector<unsigned>& expected,
-                 const samples::command_line& command) {
+template <class Engine, class Kernel>
+void search_from(Engine& engine, const char* name, Kernel kernel, const graph& g, vertex first,
+                 const std::vector<unsigned>& expected, const samples::command_line& command) {
     const graph_buffers there(engine, g);
     auto distance = engine.template make_buffer<unsigned>(g.vertices());
     auto queued = engine.template make_buffer<unsigned>(g.vertices());
-    auto frontier = engine.template make_buffer<unsigned>(g.vertices());
-    auto found = engine.template make_buffer<unsigned>(g.vertices());
     std::vector<unsigned> at_first(g.vertices(), graphs::unseen);
     at_first[first] = 0;
     distance.copy_from(at_first.data());
     queued.fill(0);
-    found.fill(first);
-    const auto in_found = engine.template make_buffer<unsigned>({1u});
-    const auto s = engine.template make_buffer<graphs::search>({graphs::search{
-        there.view(), distance.data(), queued.data(), frontier.data(), found.data(), in_found.data(), 0, 0}});
+    const auto s = engine.template make_buffer<graphs::search>({{there.view(), distance.data(), queued.data()}});
+    dynpar::frontier<unsigned> frontier(engine, g.vertices());
+    frontier.begin_with({first});
 
-    const dynpar::report report = engine.run(graphs::next_round<Visit, Ways>{}, dynpar::shape(1, 1), s.data());
+    const dynpar::report report = engine.run(kernel, dynpar::shape(1, 1), frontier.view(), s.data());
 
     const std::vector<unsigned> distances = distance.to_vector();
     const auto reached = g.vertices() - std::count(distances.begin(), distances.end(), graphs::unseen);
-    report_result(name, g, std::to_string(reached) + " reached in " + std::to_string(s.value().round) + " rounds",
+    report_result(name, g, std::to_string(reached) + " reached in " + std::to_string(frontier.rounds()) + " rounds",
                   distances == expected, report, engine.milliseconds(), command);
 }
 
@@ -110,17 +107,15 @@ void colour(Engine& engine, const graph& g, const samples::command_line& command
     std::iota(all.begin(), all.end(), 0u);
     auto colours = engine.template make_buffer<unsigned>(g.vertices());
     colours.fill(no_colour);
-    const auto waiting = engine.template make_buffer<unsigned>(g.vertices());
-    const auto still_waiting = engine.template make_buffer<unsigned>(all);
-    const auto in_still_waiting = engine.template make_buffer<unsigned>({g.vertices()});
-    const auto c = engine.template make_buffer<colouring>(
-        {colouring{there.view(), colours.data(), waiting.data(), still_waiting.data(), in_still_waiting.data(), 0, 0}});
+    const auto c = engine.template make_buffer<colouring>({{there.view(), colours.data()}});
+    dynpar::frontier<unsigned> waiting(engine, g.vertices());
+    waiting.begin_with(all);
 
-    const dynpar::report report = engine.run(next_colouring_round{}, dynpar::shape(1, 1), c.data());
+    const dynpar::report report = engine.run(colour_all{}, dynpar::shape(1, 1), waiting.view(), c.data());
 
     const std::vector<unsigned> found = colours.to_vector();
     const unsigned count = *std::max_element(found.begin(), found.end()) + 1;
-    report_result("colours", g, std::to_string(count) + " in " + std::to_string(c.value().round) + " rounds",
+    report_result("colours", g, std::to_string(count) + " in " + std::to_string(waiting.rounds()) + " rounds",
                   found == colours_of(g), report, engine.milliseconds(), command);
 }
 
@@ -193,11 +188,11 @@ int main(int argc, char** argv) {
     return samples::with_engine(command, [&](auto& engine) {
         using namespace graphs;
         if (o.search == "all" || o.search == "bfs")
-            search_from<visit_neighbour>(engine, "bfs", g, first, steps_from(g, first), command);
+            search_from(engine, "bfs", search_forward<visit_neighbour>{}, g, first, steps_from(g, first), command);
         if (o.search == "all" || o.search == "both")
-            search_from<visit_neighbour, ways::both>(engine, "both", g, first, steps_from(g, first), command);
+            search_from(engine, "both", search_both_ways{}, g, first, steps_from(g, first), command);
         if (o.search == "all" || o.search == "sssp")
-            search_from<shorten_way>(engine, "sssp", g, first, lengths_from(g, first), command);
+            search_from(engine, "sssp", search_forward<shorten_way>{}, g, first, lengths_from(g, first), command);
         if ((o.search == "all" && g.vertices() <= most_vertices_of_forest) || o.search == "forest")
             span(engine, g, command);
         if (o.search == "all" || o.search == "colours") colour(engine, g, command);

@@ -461,6 +461,7 @@ TEST_CASE(
     CHECK_THROWS_WITH_AS(frontier.begin_with(std::vector<unsigned>(21)),
                          "dynpar: begin_with: 21 items, and the frontier has room for 20", std::length_error);
     CHECK_THROWS_AS(dynpar::frontier<unsigned>(engine, (std::size_t{1} << 31) + 1), std::length_error);
+    CHECK_THROWS_AS(dynpar::frontier<unsigned>(engine, ~std::size_t{0}), std::length_error);
     frontier.begin_with({});
     CHECK(frontier.refused() == 0);
 }

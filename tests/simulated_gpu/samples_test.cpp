@@ -153,23 +153,21 @@ TEST_CASE("searches of graphs find what the CPU finds") {
         const auto neighbours = engine.make_buffer<unsigned>(g.neighbours);
         const auto weights = engine.make_buffer<unsigned>(g.weights);
         auto distance = engine.make_buffer<unsigned>(g.vertices()), queued = engine.make_buffer<unsigned>(g.vertices());
-        auto frontier = engine.make_buffer<unsigned>(g.vertices()), found = engine.make_buffer<unsigned>(g.vertices());
+        dynpar::frontier<unsigned> frontier(engine, g.vertices());
         const graph_view there{g.vertices(), begin.data(), neighbours.data(), weights.data()};
         const auto search_from = [&](auto kernel) {
             std::vector<unsigned> at_first(g.vertices(), unseen);
             at_first[first] = 0;
             distance.copy_from(at_first.data());
             queued.fill(0);
-            found.fill(first);
-            const auto in_found = engine.make_buffer<unsigned>({1u});
-            const auto s = engine.make_buffer<search>(
-                {search{there, distance.data(), queued.data(), frontier.data(), found.data(), in_found.data(), 0, 0}});
-            engine.run(kernel, dynpar::shape(1, 1), s.data());
+            frontier.begin_with({first});
+            const auto s = engine.make_buffer<search>({{there, distance.data(), queued.data()}});
+            engine.run(kernel, dynpar::shape(1, 1), frontier.view(), s.data());
             return distance.to_vector();
         };
-        CHECK((search_from(next_round<visit_neighbour>{}) == steps_from(g, first)));
-        CHECK((search_from(next_round<visit_neighbour, ways::both>{}) == steps_from(g, first)));
-        CHECK((search_from(next_round<shorten_way>{}) == lengths_from(g, first)));
+        CHECK((search_from(search_forward<visit_neighbour>{}) == steps_from(g, first)));
+        CHECK((search_from(search_both_ways{}) == steps_from(g, first)));
+        CHECK((search_from(search_forward<shorten_way>{}) == lengths_from(g, first)));
 
         std::vector<unsigned> all(g.vertices());
         std::iota(all.begin(), all.end(), 0u);
@@ -182,12 +180,10 @@ TEST_CASE("searches of graphs find what the CPU finds") {
         CHECK(f.value().weight == forest_of(g).weight);
         CHECK(f.value().edges == forest_of(g).edges);
 
-        found.copy_from(all.data());
+        frontier.begin_with(all);
         distance.fill(no_colour);
-        const auto in_still_waiting = engine.make_buffer<unsigned>({g.vertices()});
-        const auto c = engine.make_buffer<colouring>(
-            {colouring{there, distance.data(), frontier.data(), found.data(), in_still_waiting.data(), 0, 0}});
-        engine.run(next_colouring_round{}, dynpar::shape(1, 1), c.data());
+        const auto c = engine.make_buffer<colouring>({{there, distance.data()}});
+        engine.run(colour_all{}, dynpar::shape(1, 1), frontier.view(), c.data());
         CHECK((distance.to_vector() == colours_of(g)));
     }
 }
