@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <dynpar/grid_group.hpp>
+
 #include "../queue_engine/device_memory.hpp"
 #include "../queue_engine/queue_run.cuh"
 #include "rows.hpp"
@@ -28,7 +30,7 @@ struct walks {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, const unsigned* next, unsigned* ends) const {
-        const unsigned thread = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned thread = dynpar::this_grid(block).thread_rank();
         if (thread < threads) ends[thread] = walk(next, thread);
     }
 };

@@ -24,7 +24,7 @@ SUBJECTS = [
      ["with_engine.hpp", "engine/basic_engine.hpp", "engine/queue.cuh", "detail/queue/host/queue_options.hpp",
       "engine/host.hpp", "engine/cdp.cuh", "engine_options.hpp", "engine_kind.hpp", "probe_gpu.hpp"]),
     ("kernels", "Kernels and blocks", "What a kernel is, and what it can ask of its block.",
-     ["block.hpp", "kernel.hpp", "print.hpp"]),
+     ["block.hpp", "grid_group.hpp", "kernel.hpp", "print.hpp"]),
     ("loops", "Nested loops", "Loops of another length in each thread, which threads and child grids share, and grids over what the device has counted.",
      ["nested_for.hpp", "nested_reduce.hpp", "nested_for_options.hpp", "shape_for_loops.hpp", "counted_grid.hpp",
       "frontier.hpp"]),

@@ -14,9 +14,9 @@ namespace dynpar {
 
 /// A kernel of one thread that launches another one, with a thread for each of `*count` things: `kernel(block,
 /// args...)`, in blocks of a width that suits the engine (`shape_for`). It reads the number when it begins, and
-/// launches nothing if that is 0. The thread's number is `block.block_rank() * block.num_threads() +
-/// block.thread_rank()`, and some of the last block's are `*count` or greater. `MostThreads`: of its blocks, if
-/// `max_threads` of the kernel allows them. A kernel with state is given: `counted_grid<visit>{{visit{...}}}`.
+/// launches nothing if that is 0. The thread's number is `this_grid(block).thread_rank()`, and some of the last block's
+/// are `*count` or greater. `MostThreads`: of its blocks, if `max_threads` of the kernel allows them. A kernel with
+/// state is given: `counted_grid<visit>{{visit{...}}}`.
 template <class Kernel, unsigned MostThreads = 256>
 struct counted_grid : detail::inner_kernel<Kernel> {
     static constexpr const char* name = "counted_grid";  ///< in reports and traces

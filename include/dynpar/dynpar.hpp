@@ -15,6 +15,7 @@
 #include "dimensions.hpp"
 #include "engine_options.hpp"
 #include "frontier.hpp"
+#include "grid_group.hpp"
 #include "kernel.hpp"
 #include "limits.hpp"
 #include "monoids.hpp"

@@ -82,9 +82,9 @@ inline constexpr unsigned items = 0xffffffffu - block_threads + 1;
 
 /// A shape for `items` things, a thread each, in blocks of a width that suits the engine, and at most as wide as
 /// `most` says; `where` is the block that launches, or the engine that runs. Blocks are not moldable: a thread's number
-/// is `block.block_rank() * block.num_threads() + block.thread_rank()`, and some of the last block's are `items` or
-/// greater. For no items, and for more than 2^32 - 1024 (`bounds::items`), whose numbers have no room, it is a shape
-/// that no grid can have: of 0 blocks, and of 2^32 - 1.
+/// is `this_grid(block).thread_rank()`, and some of the last block's are `items` or greater. For no items, and for more
+/// than 2^32 - 1024 (`bounds::items`), whose numbers have no room, it is a shape that no grid can have: of 0 blocks,
+/// and of 2^32 - 1.
 #if defined(__NVCC__)
 #pragma nv_exec_check_disable  // an engine is asked by the host alone
 #endif

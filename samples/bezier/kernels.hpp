@@ -63,7 +63,7 @@ struct draw_curves {
     static constexpr const char* name = "draw_curves";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, drawing* d) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         const bool has_curve = i < d->count;
         const unsigned lines = has_curve ? lines_of(d->curves[i], d->tolerance) : 0;
         unsigned points = has_curve ? lines + 1 : 0;

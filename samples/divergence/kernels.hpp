@@ -11,11 +11,6 @@ namespace divergence {
 /// Threads in a warp, on all of NVIDIA's GPUs so far.
 constexpr unsigned warp_size = 32;
 
-template <class Block>
-DYNPAR_FUNCTION unsigned thread_of_grid(const Block& block) {
-    return block.block_rank() * block.num_threads() + block.thread_rank();
-}
-
 /// Even threads one way, odd threads the other: both ways in every warp.
 struct math_kernel1 {
     static constexpr const char* name = "mathKernel1";
@@ -23,7 +18,7 @@ struct math_kernel1 {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, float* c, unsigned count) const {
-        const unsigned tid = thread_of_grid(block);
+        const unsigned tid = dynpar::this_grid(block).thread_rank();
         float a = 0.0f;
         float b = 0.0f;
         if (tid % 2 == 0) {
@@ -42,7 +37,7 @@ struct math_kernel2 {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, float* c, unsigned count) const {
-        const unsigned tid = thread_of_grid(block);
+        const unsigned tid = dynpar::this_grid(block).thread_rank();
         float a = 0.0f;
         float b = 0.0f;
         if ((tid / warp_size) % 2 == 0) {
@@ -66,7 +61,7 @@ struct math_kernel3 {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, float* c, unsigned count) const {
-        const unsigned tid = thread_of_grid(block);
+        const unsigned tid = dynpar::this_grid(block).thread_rank();
         float a = 0.0f;
         float b = 0.0f;
         const bool even = tid % 2 == 0;
@@ -85,7 +80,7 @@ struct math_kernel4_published {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, float* c, unsigned count) const {
-        const unsigned tid = thread_of_grid(block);
+        const unsigned tid = dynpar::this_grid(block).thread_rank();
         float a = 0.0f;
         float b = 0.0f;
         const unsigned itid = tid >> 5;
@@ -105,7 +100,7 @@ struct math_kernel4 {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, float* c, unsigned count) const {
-        const unsigned tid = thread_of_grid(block);
+        const unsigned tid = dynpar::this_grid(block).thread_rank();
         float a = 0.0f;
         float b = 0.0f;
         const unsigned itid = tid >> 5;
@@ -152,7 +147,7 @@ struct long_branches {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, float* c, unsigned* lanes, unsigned count, unsigned steps) const {
-        const unsigned tid = thread_of_grid(block);
+        const unsigned tid = dynpar::this_grid(block).thread_rank();
         float x;
         unsigned together;
         if (tid / Granularity % 2 == 0) {

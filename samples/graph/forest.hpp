@@ -44,7 +44,7 @@ struct find_lightest {
     static constexpr const char* name = "find_lightest";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, forest* f) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         const bool has_vertex = i < f->g.vertices;
         const unsigned first = has_vertex ? f->g.begin[i] : 0, edges = has_vertex ? f->g.begin[i + 1] - first : 0;
         const unsigned component = has_vertex ? f->component[i] : 0;
@@ -58,7 +58,7 @@ struct join_components {
     static constexpr const char* name = "join_components";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, forest* f) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         if (i >= f->g.vertices || f->component[i] != i || f->lightest[i] == no_edge) return;
         const edge_key key = f->lightest[i];
         const auto greater = static_cast<unsigned>(key % most_vertices_of_forest);
@@ -77,7 +77,7 @@ struct name_components {
     static constexpr const char* name = "name_components";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, forest* f) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         if (i >= f->g.vertices) return;
         unsigned component = f->component[i];
         while (f->joined_to[component] != component) component = f->joined_to[component];

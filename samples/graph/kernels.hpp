@@ -102,7 +102,7 @@ struct look_back {
     static constexpr const char* name = "look_back";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, frontier_view frontier, const search* s) const {
-        const unsigned v = block.block_rank() * block.num_threads() + block.thread_rank(), round = frontier.round();
+        const unsigned v = dynpar::this_grid(block).thread_rank(), round = frontier.round();
         const bool is_missing = v < s->g.vertices && s->distance[v] == unseen;
         const unsigned first = is_missing ? s->g.begin[v] : 0, end = is_missing ? s->g.begin[v + 1] : 0;
         const is_in_frontier looks_near{s, s->g.neighbours + first, round};

@@ -50,7 +50,7 @@ struct nested_hello_world_many_blocks {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned size) const {
-        const unsigned rank = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned rank = dynpar::this_grid(block).thread_rank();
         dynpar::print(block, "Recursion=%u: Hello World from thread %u\n", block.depth(), rank);
         dynpar::atomic_add(greetings, 1);
 

@@ -40,7 +40,7 @@ struct add_children {
     static constexpr const char* name = "add_children";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, add_child child, unsigned children) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         if (i < children) child(i);
     }
 };
@@ -53,7 +53,7 @@ struct visit_parents {
     static constexpr const char* name = "visit_parents";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, family_view f) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         const bool has_parent = i < f.parents;
         const unsigned first = has_parent ? f.begin[i] : 0;
         const unsigned children = has_parent ? f.begin[i + 1] - first : 0;

@@ -272,8 +272,8 @@ struct move_back {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned begin, unsigned count) const {
-        const unsigned step = block.num_blocks() * block.num_threads();
-        for (unsigned i = block.block_rank() * block.num_threads() + block.thread_rank(); i < count; i += step)
+        const unsigned step = dynpar::this_grid(block).num_threads();
+        for (unsigned i = dynpar::this_grid(block).thread_rank(); i < count; i += step)
             t->points[begin + i] = t->spare[begin + i];
     }
 };

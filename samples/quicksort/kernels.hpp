@@ -227,9 +227,8 @@ struct fill_places {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, key* places, unsigned count, key value) const {
-        const unsigned step = block.num_blocks() * block.num_threads();
-        for (unsigned i = block.block_rank() * block.num_threads() + block.thread_rank(); i < count; i += step)
-            places[i] = value;
+        const unsigned step = dynpar::this_grid(block).num_threads();
+        for (unsigned i = dynpar::this_grid(block).thread_rank(); i < count; i += step) places[i] = value;
     }
 };
 

@@ -40,7 +40,7 @@ struct add_up {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, const int* sums, unsigned count, long long* total) const {
-        const unsigned first = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned first = dynpar::this_grid(block).thread_rank();
         const unsigned step = block.num_blocks() * block.num_threads();
         long long part = 0;
         for (unsigned i = first; i < count; i += step) part += sums[i];

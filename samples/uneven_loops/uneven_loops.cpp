@@ -26,18 +26,13 @@ struct loops {
     float* more_data;
 };
 
-template <class Block>
-DYNPAR_FUNCTION unsigned thread_of_grid(const Block& block) {
-    return block.block_rank() * block.num_threads() + block.thread_rank();
-}
-
 /// `kernel` of the text: every thread runs its own loop, and a warp takes as long as its longest.
 struct loop_in_thread {
     static constexpr const char* name = "kernel";
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, loops work, unsigned rows) const {
-        const unsigned i = thread_of_grid(block);
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         if (i >= rows) return;
         work.some_data[i] = some_work(work.some_data[i]);
         for (unsigned j = work.start[i]; j < work.end[i]; ++j) work.more_data[j] = more_work(work.more_data[j]);
@@ -49,7 +44,7 @@ struct kernel_child {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned start, unsigned end, float* more_data) const {
-        const unsigned j = start + thread_of_grid(block);
+        const unsigned j = start + dynpar::this_grid(block).thread_rank();
         if (j < end) more_data[j] = more_work(more_data[j]);
     }
 };
@@ -62,7 +57,7 @@ struct kernel_parent {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, loops work, unsigned rows) const {
-        const unsigned i = thread_of_grid(block);
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         if (i >= rows) return;
         work.some_data[i] = some_work(work.some_data[i]);
         const unsigned start = work.start[i];

@@ -23,7 +23,7 @@ template <class T>
 struct change_atomically {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, numbers<T>* n, unsigned* owners, unsigned* list) const {
-        const unsigned rank = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned rank = dynpar::this_grid(block).thread_rank();
         const T value = static_cast<T>(rank + 1);
         dynpar::atomic_add(&n->sum, value);
         dynpar::atomic_min(&n->least, value);

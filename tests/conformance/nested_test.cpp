@@ -303,14 +303,14 @@ TEST_CASE("C22: the body of a nested loop may launch, and a negative count is no
 struct list_thirds {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned below, unsigned* count, unsigned* list) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         if (i < below && i % 3 == 0) list[dynpar::atomic_append(count)] = i;
     }
 };
 struct mark_listed {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, const unsigned* count, const unsigned* list, unsigned* marks) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         if (i < *count) dynpar::atomic_add(&marks[list[i]], 1u);
     }
 };
@@ -323,7 +323,7 @@ struct mark_times {
     unsigned times;
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, const unsigned* count, const unsigned* list, unsigned* marks) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         if (i < *count) dynpar::atomic_add(&marks[list[i]], times);
     }
 };
@@ -543,7 +543,7 @@ struct reduce_loops {
     }
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, const unsigned* begin, unsigned* wrong, unsigned* asked) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         const unsigned count = begin[i + 1] - begin[i];
         auto* memory = block.template shared<std::byte>(block.num_threads() * dynpar::nested_for_bytes<is_number>);
         unsigned sum = 0, least = ~0u;
@@ -624,7 +624,7 @@ struct reduce_into_memory {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, const unsigned* begin, const unsigned* numbers, unsigned* values,
                                     unsigned* failed) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         const unsigned count = begin[i + 1] - begin[i], threads = block.num_blocks() * block.num_threads();
         auto* memory = block.template shared<std::byte>(block.num_threads() * dynpar::nested_for_bytes<wide_number>);
         const fetched_number fetched{numbers + begin[i]};

@@ -69,7 +69,7 @@ struct launches_grids {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned step, unsigned blocks, unsigned threads,
                                     unsigned* counters) const {
-        const unsigned rank = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned rank = dynpar::this_grid(block).thread_rank();
         if (rank % step != 0) return;
         block.launch(count_one{}, dynpar::shape(1, 1), counters);
         block.launch(count_one{}, dynpar::shape(blocks, threads), counters);

@@ -13,12 +13,14 @@ namespace {
 struct place {
     unsigned thread_rank, thread_x, thread_y, thread_z, block_rank, group_x, group_y, group_z, num_threads, num_blocks,
         depth;
+    unsigned long long grid_rank, grid_threads;
 };
 
 struct write_place {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, place* places) const {
         const dynpar::dimensions thread = block.thread_index(), group = block.group_index();
+        const auto grid = dynpar::this_grid(block);
         places[block.block_rank() * block.num_threads() + block.thread_rank()] = place{block.thread_rank(),
                                                                                        thread.x,
                                                                                        thread.y,
@@ -29,14 +31,16 @@ struct write_place {
                                                                                        group.z,
                                                                                        block.num_threads(),
                                                                                        block.num_blocks(),
-                                                                                       block.depth()};
+                                                                                       block.depth(),
+                                                                                       grid.thread_rank(),
+                                                                                       grid.num_threads()};
     }
 };
 
 TEST_CASE("C15: every thread of every block runs once and knows its place") {
     auto engine = make_engine();
     const dynpar::shape s({3, 2, 2}, {4, 3, 2});
-    auto places = filled(engine, 12 * 24, place{99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99});
+    auto places = filled(engine, 12 * 24, place{99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99});
     const dynpar::report report = engine.run(write_place{}, s, places.data());
     CHECK(report.grids == 1);
     unsigned wrong = 0;
@@ -47,7 +51,8 @@ TEST_CASE("C15: every thread of every block runs once and knows its place") {
             const bool right = p.thread_rank == thread && p.thread_x == thread % 4 && p.thread_y == thread / 4 % 3 &&
                                p.thread_z == thread / 12 && p.block_rank == block && p.group_x == block % 3 &&
                                p.group_y == block / 3 % 2 && p.group_z == block / 6 && p.num_threads == 24 &&
-                               p.num_blocks == 12 && p.depth == 0;
+                               p.num_blocks == 12 && p.depth == 0 && p.grid_rank == block * 24 + thread &&
+                               p.grid_threads == 12 * 24;
             wrong += !right;
         }
     }
@@ -393,7 +398,7 @@ TEST_CASE("C14: the report says of how many blocks the shared memory was device 
 struct visit {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* visited, unsigned items) const {
-        const unsigned item = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned item = dynpar::this_grid(block).thread_rank();
         if (item < items) dynpar::atomic_add(&visited[item], 1u);
     }
 };

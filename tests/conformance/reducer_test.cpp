@@ -46,7 +46,7 @@ struct add_numbers {
     DYNPAR_FUNCTION void operator()(Block& block, dynpar::reducer_view<Monoid> all, unsigned count) const {
         using number = typename Monoid::value_type;
         for (unsigned i = 0; i < count; ++i) {
-            const unsigned thread = block.block_rank() * block.num_threads() + block.thread_rank();
+            const unsigned thread = dynpar::this_grid(block).thread_rank();
             all.add(block, static_cast<number>(thread * count + i));
         }
     }
@@ -119,8 +119,7 @@ struct add_structs {
                                     dynpar::reducer_view<add_statistics<2>> few,
                                     dynpar::reducer_view<add_statistics<8>> several, unsigned count) const {
         for (unsigned i = 0; i < count; ++i) {
-            const int place =
-                static_cast<int>((block.block_rank() * block.num_threads() + block.thread_rank()) * count);
+            const int place = static_cast<int>(dynpar::this_grid(block).thread_rank() * count);
             extents.add(block, {place, place + static_cast<int>(i)});
             few.add(block, {{1, i}});
             statistics<8> moments{};

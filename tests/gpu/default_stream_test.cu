@@ -27,7 +27,7 @@ __global__ void write_late(int* numbers, unsigned long long nanoseconds) {
 struct count_ones {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, const int* numbers, unsigned* ones) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         if (i < count && numbers[i] == 1) dynpar::atomic_add(ones, 1u);
     }
 };

@@ -36,7 +36,7 @@ struct visit_neighbours {
     static constexpr const char* name = "visit_neighbours";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, search* s, vertex from) const {
-        const unsigned edge = s->begin[from] + block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned edge = s->begin[from] + dynpar::this_grid(block).thread_rank();
         if (edge < s->begin[from + 1]) s->visit(s->neighbours[edge]);
     }
 };
@@ -45,7 +45,7 @@ struct visit_frontier {
     static constexpr const char* name = "visit_frontier";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, search* s) const {
-        const unsigned i = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned i = dynpar::this_grid(block).thread_rank();
         if (i >= s->in_frontier) return;
         const vertex from = s->frontier[i];
         const unsigned edges = s->begin[from + 1] - s->begin[from];

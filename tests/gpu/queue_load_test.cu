@@ -90,8 +90,7 @@ struct level_of_grids {
     DYNPAR_FUNCTION void operator()(Block& block, const several_blocks* work, unsigned left) const {
         const several_blocks job = *work;
         const unsigned stride = block.num_blocks() * block.num_threads();
-        for (unsigned i = block.block_rank() * block.num_threads() + block.thread_rank(); i < job.children;
-             i += stride) {
+        for (unsigned i = dynpar::this_grid(block).thread_rank(); i < job.children; i += stride) {
             block.launch(count_block{}, shape(blocks_of(job, i), dynpar::at_most(job.threads)), work, i);
         }
         if (left > 1 && block.block_rank() == 0 && block.thread_rank() == 0) {
@@ -195,7 +194,7 @@ struct fan_out {
     static constexpr const char* name = "fan_out";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* runs, unsigned each, unsigned width, unsigned waits) const {
-        const unsigned first = (block.block_rank() * block.num_threads() + block.thread_rank()) * each;
+        const unsigned first = dynpar::this_grid(block).thread_rank() * each;
         for (unsigned i = 0; i < each; ++i) block.launch(mark{}, shape(1, width), runs, first + i);
         if (waits != 0) block.wait();
     }
@@ -348,7 +347,7 @@ struct take_much {
     static constexpr const char* name = "take_much";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, count_type* counts, unsigned long long bytes) const {
-        const unsigned number = block.block_rank() * block.num_threads() + block.thread_rank();
+        const unsigned number = dynpar::this_grid(block).thread_rank();
         for (unsigned i = 0; i < 20; ++i) {
             const unsigned long long words = (i % 2 == 0 ? bytes >> (number + i) % 7 : 512) / sizeof(count_type);
             count_type* const memory = block.template scratch<count_type>(words);

@@ -1,9 +1,10 @@
-// Small parts of the headers that stand in for those of the library, which are long for nvcc: they do as those do.
+// Small parts of the headers. Most stand in for those of the library, which are long for nvcc: they do as those do.
 #include <dynpar/detail/host_pool.hpp>
 #include <dynpar/detail/mutex.hpp>
 #include <dynpar/detail/record_list.hpp>
 #include <dynpar/detail/stable_sort.hpp>
 #include <dynpar/detail/steady_clock.hpp>
+#include <dynpar/grid_group.hpp>
 
 #include <doctest/doctest.h>
 
@@ -115,4 +116,19 @@ TEST_CASE("the clock is that of std::chrono::steady_clock") {
     const auto after = library();
     CHECK(before <= ours);
     CHECK(ours <= after);
+}
+
+TEST_CASE("a thread's rank in its grid has more than 32 bits where the grid has more threads") {
+    struct last_block {
+        unsigned block_rank() const { return 2147483646; }
+        unsigned num_blocks() const { return 2147483647; }
+        unsigned thread_rank() const { return 1023; }
+        unsigned num_threads() const { return 1024; }
+    };
+    const last_block block;
+    const auto grid = dynpar::this_grid(block);
+    CHECK(grid.num_threads() == 2147483647ull * 1024);
+    CHECK(grid.thread_rank() == 2147483647ull * 1024 - 1);
+    CHECK(grid.block_rank() == 2147483646);
+    CHECK(grid.num_blocks() == 2147483647);
 }

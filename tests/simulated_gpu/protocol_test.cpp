@@ -201,7 +201,7 @@ struct search_level {
     DYNPAR_FUNCTION void operator()(Block& block, const job* work, unsigned left) const {
         const job j = *work;
         const unsigned stride = block.num_blocks() * block.num_threads();
-        for (unsigned i = block.block_rank() * block.num_threads() + block.thread_rank(); i < j.children; i += stride) {
+        for (unsigned i = dynpar::this_grid(block).thread_rank(); i < j.children; i += stride) {
             block.launch(count_block{}, dynpar::shape(blocks_of(j, i), dynpar::at_most(256)), work, i);
         }
         if (left > 1 && block.block_rank() == 0 && block.thread_rank() == 0) {
