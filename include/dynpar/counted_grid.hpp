@@ -6,6 +6,7 @@
 
 #include <type_traits>
 
+#include "detail/kept_function.hpp"
 #include "kernel.hpp"
 #include "platform.hpp"
 #include "shape.hpp"
@@ -16,9 +17,11 @@ namespace dynpar {
 /// args...)`, in blocks of a width that suits the engine (`shape_for`). It reads the number when it begins, and
 /// launches nothing if that is 0. The thread's number is `this_grid(block).thread_rank()`, and some of the last block's
 /// are `*count` or greater. `MostThreads`: of its blocks, if `max_threads` of the kernel allows them. A kernel with
-/// state is given: `counted_grid<visit>{{visit{...}}}`.
+/// state is given: `counted_grid<visit>(visit{...})`.
 template <class Kernel, unsigned MostThreads = 256>
-struct counted_grid : detail::inner_kernel<Kernel> {
+struct counted_grid : detail::kept_function<Kernel> {
+    using detail::kept_function<Kernel>::kept_function;
+
     static constexpr const char* name = "counted_grid";  ///< in reports and traces
     static constexpr unsigned max_threads = 1;           ///< it is launched with one thread
 
@@ -31,7 +34,7 @@ struct counted_grid : detail::inner_kernel<Kernel> {
         const Count things = *count;
         constexpr unsigned most = detail::bounded_threads<Kernel>(MostThreads);
         if (things > 0)
-            block.launch(this->inner(), shape_for(block, static_cast<unsigned long long>(things), at_most(most)),
+            block.launch(this->function(), shape_for(block, static_cast<unsigned long long>(things), at_most(most)),
                          args...);
     }
 };

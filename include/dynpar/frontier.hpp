@@ -20,6 +20,7 @@
 
 #include "atomic.hpp"
 #include "buffer.hpp"
+#include "detail/kept_function.hpp"
 #include "kernel.hpp"
 #include "platform.hpp"
 #include "shape.hpp"
@@ -161,9 +162,11 @@ private:
 /// A kernel of one thread that runs another one round after round, until a round finds nothing: `kernel(block, view,
 /// args...)`, in blocks of a width that suits the engine, whose threads ask the view for their item. A round begins
 /// when the one before is complete, with all that it has launched. `MostThreads`: of its blocks, if `max_threads` of
-/// the kernel allows them. A kernel with state is given: `for_each_in<visit>{{visit{...}}}`.
+/// the kernel allows them. A kernel with state is given: `for_each_in<visit>(visit{...})`.
 template <class Kernel, unsigned MostThreads = 256>
-struct for_each_in : detail::inner_kernel<Kernel> {
+struct for_each_in : detail::kept_function<Kernel> {
+    using detail::kept_function<Kernel>::kept_function;
+
     static constexpr const char* name = "for_each_in";  ///< in reports and traces
     static constexpr unsigned max_threads = 1;          ///< it is launched with one thread
 
@@ -172,7 +175,7 @@ struct for_each_in : detail::inner_kernel<Kernel> {
     DYNPAR_FUNCTION void operator()(Block& block, frontier_view<T> view, Args... args) const {
         if (view.advance() == 0) return;
         constexpr unsigned most = detail::bounded_threads<Kernel>(MostThreads);
-        block.launch(this->inner(), view.shape(block, at_most(most)), view, args...);
+        block.launch(this->function(), view.shape(block, at_most(most)), view, args...);
         block.then(*this, dynpar::shape(1, 1), view, args...);
     }
 };

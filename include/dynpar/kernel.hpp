@@ -162,18 +162,6 @@ DYNPAR_FUNCTION constexpr unsigned bounded_threads(unsigned threads) {
     return most < threads ? most : threads;
 }
 
-/// A kernel that another one has in it and launches. Without state it takes no room, so that the other one's launch
-/// carries arguments alone.
-template <class Kernel, bool HasState = !(std::is_empty_v<Kernel> && std::is_default_constructible_v<Kernel>)>
-struct inner_kernel {
-    Kernel kernel{};
-    DYNPAR_FUNCTION const Kernel& inner() const { return kernel; }
-};
-template <class Kernel>
-struct inner_kernel<Kernel, false> {
-    DYNPAR_FUNCTION Kernel inner() const { return Kernel{}; }
-};
-
 /// The shape that a launch of a kernel with a bound is for: a moldable one allows no more threads than the kernel does.
 template <class Kernel>
 struct bounded_shape : shape {

@@ -337,7 +337,7 @@ struct list_then_mark {
             block.launch(list_thirds{}, dynpar::shape_for(block, below, dynpar::at_most(64)), below, count, list);
         block.then(dynpar::counted_grid<mark_listed>{}, dynpar::shape(1, 1), count, count, list, marks);
         block.then(dynpar::counted_grid<mark_narrowly>{}, dynpar::shape(1, 1), count, count, list, marks);
-        block.then(dynpar::counted_grid<mark_times, 64>{{{5}}}, dynpar::shape(1, 1), count, count, list, marks);
+        block.then(dynpar::counted_grid<mark_times, 64>(mark_times{5}), dynpar::shape(1, 1), count, count, list, marks);
     }
 };
 
@@ -442,7 +442,7 @@ TEST_CASE("C22: a search with a frontier finds each vertex in its round, and end
     check_search(dynpar::for_each_in<find_narrowly>{}, {1, 5, 77}, vertices);
     check_search(dynpar::for_each_in<find_neighbours, 32>{}, {}, vertices);
     check_search(dynpar::for_each_in<find_neighbours, 64>{}, {1999, 3}, vertices);
-    check_search(dynpar::for_each_in<find_below>{{{1500}}}, {39}, 1500);
+    check_search(dynpar::for_each_in<find_below>(find_below{1500}), {39}, 1500);
     CHECK(refused.to_vector()[0] == 0);
 }
 

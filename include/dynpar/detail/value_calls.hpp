@@ -19,6 +19,7 @@
 #include "../shape.hpp"
 #include "../status.hpp"
 #include "../value_list.hpp"
+#include "kept_function.hpp"
 #include "launch_check.hpp"
 
 #if DYNPAR_ON_HOST
@@ -32,25 +33,6 @@ template <class Block>
 class valued_block;
 
 namespace detail {
-
-/// A function object, without room for one that has no members: what has none is not sent with a launch.
-template <class Function, bool HasMembers = !(std::is_empty_v<Function> && std::is_default_constructible_v<Function>)>
-class kept_function {
-public:
-    kept_function() = default;
-    DYNPAR_FUNCTION explicit kept_function(const Function& function) : function_(function) {}
-    DYNPAR_FUNCTION const Function& function() const { return function_; }
-
-private:
-    Function function_;
-};
-template <class Function>
-class kept_function<Function, false> {
-public:
-    kept_function() = default;
-    DYNPAR_FUNCTION explicit kept_function(const Function&) {}
-    DYNPAR_FUNCTION Function function() const { return Function{}; }
-};
 
 /// Calls what a program has given, on a GPU in the way that finds a missing mark.
 template <class Function, class... Args>
