@@ -575,6 +575,23 @@ private:
     bool thrifty_;
 };
 
+/// Steps with calls in some grids of a program, `left` at most.
+void add_calls(random_numbers& random, grid_plan& g, unsigned& left) {
+    if (left != 0 && random.one_in(2)) {
+        step_plan s;
+        s.what = action::call;
+        s.who = static_cast<std::uint32_t>(random.next() & 0xffff);
+        s.where = random.one_in(3) ? static_cast<std::uint32_t>(random.next() & 0xffff) : all;
+        s.items = random.between(1, 2);
+        s.words = random.between(1, 4);
+        g.steps.insert(g.steps.begin() + random.between(0, static_cast<std::uint32_t>(g.steps.size())), std::move(s));
+        --left;
+    }
+    for (step_plan& s : g.steps) {
+        for (grid_plan& child : s.children) add_calls(random, child, left);
+    }
+}
+
 }  // namespace
 
 const std::vector<profile>& profiles() {
@@ -652,6 +669,11 @@ program draw_program(const std::string& profile, std::uint64_t seed, std::uint64
     p.root = drawer(random, settings, engine, most_grids).draw(profile);
     // The host launches these three.
     if (p.root.kernel != kernel::direct) p.root.kernel = random.one_in(2) ? kernel::bytes_4 : kernel::bytes_8;
+    if (mix(p.salt, 5) % 4 == 0) {  // not drawn, as above
+        random_numbers apart(p.salt, number);
+        unsigned left = apart.between(1, 6);
+        add_calls(apart, p.root, left);
+    }
     return p;
 }
 

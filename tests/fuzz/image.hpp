@@ -56,6 +56,7 @@ enum class action : std::uint32_t {
     refuse,  // a call that has to fail
     record,
     await,  // stream.wait(event)
+    call,   // of kernels with values, which a continuation gets
     count
 };
 
@@ -105,6 +106,9 @@ struct step {
     std::uint32_t prepared;  // the whole block writes what the children read, and a barrier comes before the launches
     std::uint32_t results;   // scratch: the children's node whose results lie in it, behind the words; 0: none
     std::uint32_t expected;  // the status
+    // call: the value is `value` + `value_of_slot` times the calling block's slot. `items`: trees of calls, one or two.
+    // `words`: levels. `number`: slots from the base that are complete when the continuation begins.
+    std::uint64_t value, value_of_slot;
 };
 
 /// A class of grids that are alike.
@@ -175,6 +179,9 @@ enum class mistake : std::uint32_t {
     scratch_value,
     scratch_result,
     stream_status,
+    call_status,
+    call_value,
+    call_early,
     count
 };
 inline constexpr unsigned mistakes = static_cast<unsigned>(mistake::count);
@@ -187,6 +194,7 @@ struct mistake_log {
     std::uint32_t counts[mistakes];
     std::uint32_t used;
     std::uint32_t clock;
+    std::uint32_t answers;  // continuations that have got the values of calls
     mistake_detail details[room];
 };
 
@@ -215,6 +223,8 @@ enum class mutant : std::uint32_t {
     lost_count_off,
     nesting_off_by_one,
     value_not_reduced,
+    call_value_off,
+    call_not_answered,
     count
 };
 inline constexpr unsigned mutants = static_cast<unsigned>(mutant::count);

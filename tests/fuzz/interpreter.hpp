@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "calls.hpp"
 #include "image.hpp"
 #include "refusals.hpp"
 
@@ -516,6 +517,41 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_scratch(Block& block, const place_in_pro
 template <class Block>
 DYNPAR_FUNCTION DYNPAR_NOINLINE void do_refusal(Block& block, const place_in_program& at, std::uint32_t index);
 
+/// The continuation that gets the values of a block's calls.
+struct check_values_of_calls {
+    std::uint32_t base, rank, node, index;
+    template <class... Values>
+    DYNPAR_FUNCTION void operator()(Values... values) const {
+        const context& p = program_of(base);
+        const step& s = p.steps[index];
+        place_in_program at{};
+        at.base = base;
+        at.rank = rank;
+        at.node = node;
+        check_complete(at, base, s.number, 0, 1, mistake::call_early, mistake::call_early);
+        const std::uint64_t found = append_to_own{0}(values...), expected = s.value + s.value_of_slot * (base + rank);
+        if (found != expected)
+            at.complain(mistake::call_value, static_cast<std::uint32_t>(found), static_cast<std::uint32_t>(expected));
+        if (!at.is_mutated(mutant::call_not_answered, index)) dynpar::atomic_add(&p.log->answers, 1u);
+    }
+};
+
+template <class Block>
+DYNPAR_FUNCTION DYNPAR_NOINLINE void do_calls(Block& block, const place_in_program& at, std::uint32_t index) {
+    const context& p = program_of(at.base);
+    const step& s = p.steps[index];
+    if (s.who != at.thread) return;
+    const std::uint32_t key = call_key(p.salt, index);
+    std::uint32_t slot = at.base + at.rank;
+    const check_values_of_calls check{at.base, at.rank, at.node, index};
+    if (at.is_mutated(mutant::call_value_off, index)) ++slot;
+    const dynpar::status told = s.items == 1 ? block.then(check, block.spawn(call_in_tree{}, 0u, key, s.words, slot))
+                                             : block.then(check, block.spawn(call_in_tree{}, 0u, key, s.words, slot),
+                                                          block.spawn(call_in_tree{}, 1u, key, s.words, slot));
+    if (told != static_cast<dynpar::status>(s.expected))
+        at.complain(mistake::call_status, static_cast<std::uint32_t>(told), s.expected);
+}
+
 template <class Block>
 DYNPAR_FUNCTION DYNPAR_NOINLINE void do_steps(Block& block, const place_in_program& at) {
     const context& p = program_of(at.base);
@@ -547,6 +583,7 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_steps(Block& block, const place_in_progr
                 if (s.who == at.thread) do_scratch(block, at, index);
                 break;
             case action::refuse: do_refusal(block, at, index); break;
+            case action::call: do_calls(block, at, index); break;
             case action::record:
             case action::await: {
                 if (s.who != at.thread) break;

@@ -61,7 +61,9 @@ constexpr const char* mutant_names[] = {"none",
                                         "report_count_off",
                                         "lost_count_off",
                                         "nesting_off_by_one",
-                                        "value_not_reduced"};
+                                        "value_not_reduced",
+                                        "call_value_off",
+                                        "call_not_answered"};
 static_assert(sizeof(mutant_names) / sizeof(*mutant_names) == fuzz::mutants);
 
 struct arguments {

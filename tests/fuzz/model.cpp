@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "calls.hpp"
 #include "refusals.hpp"
 
 namespace fuzz {
@@ -11,12 +12,14 @@ namespace {
 using dynpar::operation;
 using dynpar::status;
 
+constexpr std::uint64_t most_grids_of_calls = 3000;  // of a step, in all grids that take it
+
 std::uint32_t round_up(std::uint32_t n, std::uint32_t to) { return (n + to - 1) / to * to; }
 
 class planner {
 public:
     planner(const program& p, const engine_traits& engine, std::uint32_t most_slots)
-        : settings_(p.settings), engine_(engine), most_slots_(most_slots) {
+        : settings_(p.settings), engine_(engine), salt_(p.salt), most_slots_(most_slots) {
         widest_ = std::min(engine.widest, 512u);
         if (engine.bounds_workers && settings_.block_threads != 0)
             widest_ = std::min(engine.widest, settings_.block_threads);
@@ -151,6 +154,18 @@ private:
                     barrier_since_then = true;
                 }
             };
+            const auto add_continuation = [&](const step& given, std::uint32_t live_threads) {
+                const bool by_one_thread =
+                    (given.who != all || (!moldable && live_threads == 1)) && (given.where != all || blocks == 1);
+                const std::uint32_t who = given.who == all ? low : given.who;
+                const std::uint32_t where = given.where == all ? 0 : given.where;
+                if (!by_one_thread) ordered = false;
+                if (any_then && (where != then_where || (who != then_who && !barrier_since_then))) ordered = false;
+                any_then = true;
+                barrier_since_then = false;
+                then_who = who;
+                then_where = where;
+            };
             switch (plan.what) {
                 case action::launch:
                 case action::then: {
@@ -187,16 +202,7 @@ private:
                         static_cast<std::uint32_t>(l.refused ? status::nesting_depth_exceeded : status::success);
                     const auto number = static_cast<std::uint32_t>(launches.size());
                     if (is_then) {
-                        const bool by_one_thread =
-                            (s.who != all || (!moldable && live == 1)) && (s.where != all || blocks == 1);
-                        const std::uint32_t who = s.who == all ? low : s.who, where = s.where == all ? 0 : s.where;
-                        if (!by_one_thread) ordered = false;
-                        if (any_then && (where != then_where || (who != then_who && !barrier_since_then)))
-                            ordered = false;
-                        any_then = true;
-                        barrier_since_then = false;
-                        then_who = who;
-                        then_where = where;
+                        add_continuation(s, live);
                         l.after_all = ordered;
                     } else if (in_stream && s.stream != own_stream && !l.refused) {
                         l.after = frontier[s.stream];
@@ -277,6 +283,30 @@ private:
                             }
                         }
                     }
+                    break;
+                }
+                case action::call: {
+                    // What is refused below a limit would have to be counted call by call.
+                    if (direct || settings_.nesting_depth != all || settings_.pending_launches != 0) continue;
+                    if (s.who == all) s.who = low;
+                    s.items = 1 + (s.items - 1) % 2;
+                    s.words = (s.words - 1) % (most_call_levels + 1);
+                    std::uint64_t grids = 1;
+                    std::uint32_t levels = 0;
+                    for (std::uint32_t i = 0; i < s.items; ++i) {
+                        const call_tree tree(i, call_key(salt_, step_index), s.words);
+                        s.value = append_value{}(s.value, tree.value);
+                        s.value_of_slot = append_value{}(s.value_of_slot, tree.value_of_slot);
+                        grids += tree.grids;
+                        levels = std::max(levels, tree.levels);
+                    }
+                    const std::uint64_t times = (s.where == all ? blocks : 1) * multiplicity;
+                    if (times * grids > most_grids_of_calls || depth + levels > engine_.most_depth) continue;
+                    e.grids += times * grids;
+                    e.blocks += times * grids;
+                    e.answers += times;
+                    e.deepest = std::max(e.deepest, depth + levels);
+                    add_continuation(s, live);
                     break;
                 }
                 case action::count: continue;
@@ -376,6 +406,11 @@ private:
             }
         }
         result_.nodes[index].size = static_cast<std::uint32_t>(offset);
+        const node& self = result_.nodes[index];
+        for (std::uint32_t i = self.first_step; i < self.first_step + self.steps; ++i) {
+            step& s = result_.steps[i];
+            if (s.what == action::call) s.number = static_cast<std::uint32_t>(first_then);
+        }
 
         for (const launching& l : launches) {
             if (l.refused) continue;
@@ -406,6 +441,7 @@ private:
 
     const engine_settings& settings_;
     const engine_traits& engine_;
+    std::uint32_t salt_;
     std::uint32_t most_slots_;
     std::uint32_t widest_;
     layout result_;

@@ -46,6 +46,7 @@ struct expectation {
     std::uint64_t lost = 0;
     std::uint64_t failed = 0;
     unsigned deepest = 0;
+    std::uint64_t answers = 0;  // continuations that get values, if no call of the run fails; else as many at most
     std::map<failure_key, std::uint64_t> failures;
 };
 

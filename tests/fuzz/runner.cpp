@@ -35,7 +35,10 @@ const char* name_of(mistake m) {
                                             "C12: where scratch memory is",
                                             "C12: contents of scratch memory",
                                             "C12: a child's result in scratch memory",
-                                            "status of a stream's or an event's call"};
+                                            "status of a stream's or an event's call",
+                                            "status of then() with calls",
+                                            "C20: the value of a tree of calls",
+                                            "C20: values come before all is complete that was launched"};
     static_assert(sizeof(names) / sizeof(*names) == mistakes);
     return names[static_cast<unsigned>(m)];
 }
@@ -53,7 +56,8 @@ bool comes_of_lost_launches(mistake m) {
         case mistake::scratch_null:
         case mistake::scratch_unseen:
         case mistake::scratch_result:
-        case mistake::stream_status: return true;
+        case mistake::stream_status:
+        case mistake::call_status: return true;
         default: return false;
     }
 }
@@ -211,6 +215,8 @@ private:
                 case mutant::continuations_swapped: fits = s.what == action::then && followed_by_like(); break;
                 case mutant::argument_byte_changed: fits = launches && s.stream == all && child_has_pattern(); break;
                 case mutant::scratch_reused_early: fits = s.what == action::scratch; break;
+                case mutant::call_value_off: fits = s.what == action::call && s.value_of_slot != 0; break;
+                case mutant::call_not_answered: fits = s.what == action::call; break;
                 case mutant::wait_skipped: fits = s.what == action::wait && s.expected == 0; break;
                 case mutant::barrier_skipped:
                 case mutant::shared_calls_overlap: fits = s.what == action::exchange; break;
@@ -349,6 +355,9 @@ private:
             if (p.stamped != 0) check_stamps(l, o, wrong);
         }
         if (p.reduced != 0) check_reduced(p, l, o, wrong);
+        const bool some_fail = v.out_of_resources || l.expected.failed != 0;
+        if (some_fail ? log.answers > l.expected.answers : log.answers != l.expected.answers)
+            wrong << "  C20: " << log.answers << " continuations got values instead of " << l.expected.answers << '\n';
         v.what = wrong.str();
         v.right = v.what.empty();
         return v;
