@@ -20,6 +20,7 @@ namespace dynpar {
 /// state is given: `counted_grid<visit>(visit{...})`.
 template <class Kernel, unsigned MostThreads = 256>
 struct counted_grid : detail::kept_function<Kernel> {
+    static_assert(MostThreads != 0, "dynpar: counted_grid: its blocks have a thread at least");
     using detail::kept_function<Kernel>::kept_function;
 
     static constexpr const char* name = "counted_grid";  ///< in reports and traces

@@ -66,7 +66,7 @@ public:
         return i < state_->size ? state_->items + i : nullptr;
     }
     /// Adds an item to the next round; any thread, fewer than 2^31 times a round. False if the frontier is full: then
-    /// it is not added, and `frontier<T>::refused` counts it.
+    /// it is not added, and `frontier<T>::refused` counts it. Threads of the same round do not read what it adds.
     DYNPAR_FUNCTION bool add(const T& item) const {
         const unsigned place = atomic_append(&state_->in_found);
         if (place >= state_->capacity) return false;
@@ -101,14 +101,16 @@ private:
     detail::frontier_state<T>* state_;
 };
 
-/// The memory of a frontier, for so many items at a time. One run at a time uses it.
+/// The memory of a frontier, for so many items at a time. One run at a time uses it, after `begin_with`: a run leaves
+/// it empty.
 template <class T>
 class frontier {
-    static_assert(std::is_trivially_copyable_v<T>, "dynpar: the items of a frontier are trivially copyable");
+    static_assert(std::is_trivially_copyable_v<T> && std::is_copy_assignable_v<T> && !std::is_same_v<T, bool>,
+                  "dynpar: the items of a frontier are trivially copyable, can be assigned, and are not bool");
     using state = detail::frontier_state<T>;
 
 public:
-    static constexpr std::size_t most_capacity = std::size_t{1} << 31;  ///< items
+    static constexpr std::size_t most_capacity = bounds::grid_blocks;  ///< items: 2^31 - 1
 
     /// In an engine's memory. Throws `std::length_error` for more than `most_capacity` items, and what `make_buffer`
     /// throws.
@@ -139,9 +141,9 @@ public:
     }
     /// For kernels.
     frontier_view<T> view() const { return frontier_view<T>(state_.data()); }
-    /// Rounds that had items, of the last run.
+    /// Rounds that had items since `begin_with`.
     unsigned rounds() const { return state_.value().round + 1; }
-    /// Items that found no room, of the last run: if there are any, its result is not complete.
+    /// Items that found no room since `begin_with`: if there are any, the result is not complete.
     unsigned long long refused() const { return state_.value().refused; }
 
 private:
@@ -151,8 +153,8 @@ private:
     }
     static std::size_t checked(std::size_t capacity) {
         if (capacity > most_capacity)
-            throw std::length_error("dynpar: a frontier has room for 2^31 items at most; " + std::to_string(capacity) +
-                                    " were asked for");
+            throw std::length_error("dynpar: a frontier has room for 2147483647 items at most; " +
+                                    std::to_string(capacity) + " were asked for");
         return capacity;
     }
     buffer<T> items_, found_;
@@ -165,6 +167,7 @@ private:
 /// the kernel allows them. A kernel with state is given: `for_each_in<visit>(visit{...})`.
 template <class Kernel, unsigned MostThreads = 256>
 struct for_each_in : detail::kept_function<Kernel> {
+    static_assert(MostThreads != 0, "dynpar: for_each_in: the blocks of a round have a thread at least");
     using detail::kept_function<Kernel>::kept_function;
 
     static constexpr const char* name = "for_each_in";  ///< in reports and traces
@@ -173,7 +176,8 @@ struct for_each_in : detail::kept_function<Kernel> {
     /// Launches a round, and continues with the next.
     template <class Block, class T, class... Args>
     DYNPAR_FUNCTION void operator()(Block& block, frontier_view<T> view, Args... args) const {
-        if (view.advance() == 0) return;
+        // Of several blocks, by mistake, each would take the items of the one before away.
+        if (block.block_rank() != 0 || view.advance() == 0) return;
         constexpr unsigned most = detail::bounded_threads<Kernel>(MostThreads);
         block.launch(this->function(), view.shape(block, at_most(most)), view, args...);
         block.then(*this, dynpar::shape(1, 1), view, args...);

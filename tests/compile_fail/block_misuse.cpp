@@ -40,6 +40,17 @@ struct short_value {
     DYNPAR_FUNCTION short operator()(unsigned) const { return 1; }
 };
 
+struct constant_item {
+    const unsigned number;
+};
+struct visit {
+    template <class Block>
+    DYNPAR_FUNCTION void operator()(Block& block, dynpar::frontier_view<unsigned> frontier) const {
+        const unsigned* const item = frontier.item(block);
+        if (item != nullptr && *item != 0) frontier.add(*item - 1);
+    }
+};
+
 struct misuse {
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, unsigned* count,
@@ -108,6 +119,16 @@ int main() {
     engine.make_reducer<long>();
 #elif MISTAKE == 8
     engine.make_reducer<append_text>();
+#elif MISTAKE == 25
+    dynpar::frontier<constant_item> of_constants(engine, 3);
 #endif
+    dynpar::frontier<unsigned> frontier(engine, 3);
+    frontier.begin_with({3});
+#if MISTAKE == 24
+    engine.run(dynpar::for_each_in<visit>{}, dynpar::shape(1, 1), frontier);
+#elif MISTAKE == 26
+    engine.run(dynpar::for_each_in<visit, 0>{}, dynpar::shape(1, 1), frontier.view());
+#endif
+    engine.run(dynpar::for_each_in<visit>{}, dynpar::shape(1, 1), frontier.view());
     engine.run(misuse{}, dynpar::shape(1, 8, dynpar::collective_bytes), count.data(), all_threads.view());
 }

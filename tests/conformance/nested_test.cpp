@@ -389,14 +389,18 @@ struct find_narrowly : find_neighbours {
     static constexpr unsigned max_threads = 8;
 };
 
-/// The same, with state: finds no vertex from this one on.
-struct find_below {
-    unsigned end;
+/// The same, with state and without a default constructor: finds no vertex from this one on.
+class find_below {
+public:
+    DYNPAR_FUNCTION explicit find_below(unsigned first_too_large) : end_(first_too_large) {}
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, dynpar::frontier_view<unsigned> frontier, unsigned,
                                     unsigned* round_of, unsigned* refused) const {
-        find_neighbours{}(block, frontier, end, round_of, refused);
+        find_neighbours{}(block, frontier, end_, round_of, refused);
     }
+
+private:
+    unsigned end_;
 };
 
 /// In which round each vertex is found.
@@ -424,7 +428,8 @@ TEST_CASE("C22: a search with a frontier finds each vertex in its round, and end
     dynpar::frontier<unsigned> frontier(engine, vertices);
     CHECK(frontier.rounds() == 0);
     auto refused = filled(engine, 1, 0u);
-    const auto check_search = [&](auto kernel, const std::vector<unsigned>& first, unsigned below) {
+    const auto check_search = [&](auto kernel, const std::vector<unsigned>& first, unsigned below,
+                                  unsigned blocks = 1) {
         std::vector<unsigned> expected = rounds_of_vertices(below, first);
         expected.resize(vertices, ~0u);
         std::vector<unsigned> begin(vertices, ~0u);
@@ -433,7 +438,7 @@ TEST_CASE("C22: a search with a frontier finds each vertex in its round, and end
         for (const unsigned r : expected) rounds = r != ~0u && r + 1 > rounds ? r + 1 : rounds;
         auto round_of = engine.make_buffer(begin);
         frontier.begin_with(first);
-        engine.run(kernel, dynpar::shape(1, 1), frontier.view(), vertices, round_of.data(), refused.data());
+        engine.run(kernel, dynpar::shape(blocks, 1), frontier.view(), vertices, round_of.data(), refused.data());
         CHECK(round_of.to_vector() == expected);
         CHECK(frontier.rounds() == rounds);
         CHECK(frontier.refused() == 0);
@@ -442,7 +447,13 @@ TEST_CASE("C22: a search with a frontier finds each vertex in its round, and end
     check_search(dynpar::for_each_in<find_narrowly>{}, {1, 5, 77}, vertices);
     check_search(dynpar::for_each_in<find_neighbours, 32>{}, {}, vertices);
     check_search(dynpar::for_each_in<find_neighbours, 64>{}, {1999, 3}, vertices);
-    check_search(dynpar::for_each_in<find_below>(find_below{1500}), {39}, 1500);
+    check_search(dynpar::for_each_in<find_below>(find_below(1500)), {39}, 1500);
+    check_search(dynpar::for_each_in<find_neighbours>{}, {39}, vertices, 3);  // one of three blocks acts
+    refused.fill(0);
+    CHECK(engine
+              .run(dynpar::for_each_in<find_neighbours>{}, dynpar::shape(1, 1), frontier.view(), vertices,
+                   refused.data(), refused.data())
+              .grids == 1);  // it is empty after a run
     CHECK(refused.to_vector()[0] == 0);
 }
 
@@ -460,7 +471,7 @@ TEST_CASE(
     CHECK(frontier.rounds() > 1);
     CHECK_THROWS_WITH_AS(frontier.begin_with(std::vector<unsigned>(21)),
                          "dynpar: begin_with: 21 items, and the frontier has room for 20", std::length_error);
-    CHECK_THROWS_AS(dynpar::frontier<unsigned>(engine, (std::size_t{1} << 31) + 1), std::length_error);
+    CHECK_THROWS_AS(dynpar::frontier<unsigned>(engine, std::size_t{1} << 31), std::length_error);
     CHECK_THROWS_AS(dynpar::frontier<unsigned>(engine, ~std::size_t{0}), std::length_error);
     frontier.begin_with({});
     CHECK(frontier.refused() == 0);

@@ -11,6 +11,8 @@ namespace dynpar {
 
 template <class Monoid>
 class reducer;
+template <class T>
+class frontier;
 
 namespace detail {
 
@@ -22,9 +24,13 @@ template <class T>
 inline constexpr bool is_reducer = false;
 template <class Monoid>
 inline constexpr bool is_reducer<reducer<Monoid>> = true;
+template <class T>
+inline constexpr bool is_frontier = false;
+template <class T>
+inline constexpr bool is_frontier<frontier<T>> = true;
 /// What stays on the host.
 template <class T>
-inline constexpr bool is_on_host = is_buffer<T> || is_reducer<T>;
+inline constexpr bool is_on_host = is_buffer<T> || is_reducer<T> || is_frontier<T>;
 
 template <class Kernel, class... Args>
 class spawned_call;
@@ -75,6 +81,8 @@ DYNPAR_FUNCTION Result explain_wrong_launch() {
                   "dynpar: a kernel gets pointers, not buffers: pass buffer.data() instead of buffer");
     static_assert(!(is_reducer<Args> || ...),
                   "dynpar: a kernel gets the view of a reducer: pass reducer.view() instead of reducer");
+    static_assert(!(is_frontier<Args> || ...),
+                  "dynpar: a kernel gets the view of a frontier: pass frontier.view() instead of frontier");
     return Result{};
 }
 
