@@ -35,9 +35,9 @@ struct visit_frontier {
 
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, graphs::frontier_view frontier, const tuned_search* s) const {
-        const unsigned* const vertex = frontier.item(block);
-        const unsigned from = vertex != nullptr ? *vertex : 0;
-        const unsigned edges = vertex != nullptr ? s->g.begin[from + 1] - s->g.begin[from] : 0;
+        const unsigned* const item = frontier.item(block);
+        const unsigned from = item != nullptr ? *item : 0;
+        const unsigned edges = item != nullptr ? s->g.begin[from + 1] - s->g.begin[from] : 0;
         dynpar::nested_for_options options;
         options.in_place = s->in_place;
         options.piece = s->piece;

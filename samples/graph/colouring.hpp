@@ -50,10 +50,10 @@ struct colour_vertices {
     static constexpr const char* name = "colour_vertices";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, frontier_view waiting, const colouring* c) const {
-        const unsigned* const vertex = waiting.item(block);
-        const unsigned v = vertex != nullptr ? *vertex : 0, first = c->g.begin[v];
-        const unsigned edges = vertex != nullptr ? c->g.begin[v + 1] - first : 0;
-        bool is_done = vertex == nullptr;
+        const unsigned* const item = waiting.item(block);
+        const unsigned v = item != nullptr ? *item : 0, first = c->g.begin[v];
+        const unsigned edges = item != nullptr ? c->g.begin[v + 1] - first : 0;
+        bool is_done = item == nullptr;
         // All threads of the warp take part as long as one has no colour.
         for (unsigned least = 0; dynpar::any(dynpar::this_warp(block), !is_done); least += colours_together) {
             const unsigned long long taken = dynpar::nested_reduce(

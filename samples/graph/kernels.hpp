@@ -77,9 +77,9 @@ struct visit_frontier {
     static constexpr const char* name = "visit_frontier";
     template <class Block>
     DYNPAR_FUNCTION void operator()(Block& block, frontier_view frontier, const search* s) const {
-        const unsigned* const vertex = frontier.item(block);
-        const unsigned from = vertex != nullptr ? *vertex : 0, edges = s->g.begin[from + 1] - s->g.begin[from];
-        dynpar::nested_for(block, vertex != nullptr ? edges : 0, Visit(frontier, s, from));
+        const unsigned* const item = frontier.item(block);
+        const unsigned from = item != nullptr ? *item : 0, edges = s->g.begin[from + 1] - s->g.begin[from];
+        dynpar::nested_for(block, item != nullptr ? edges : 0, Visit(frontier, s, from));
     }
 };
 
