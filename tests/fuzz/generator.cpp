@@ -575,20 +575,20 @@ private:
     bool thrifty_;
 };
 
-/// Steps with calls in some grids of a program, `left` at most.
-void add_calls(random_numbers& random, grid_plan& g, unsigned& left) {
+/// Steps with calls, or with loops, in some grids of a program; `left` at most.
+void add_steps(random_numbers& random, action what, grid_plan& g, unsigned& left) {
     if (left != 0 && random.one_in(2)) {
         step_plan s;
-        s.what = action::call;
+        s.what = what;
         s.who = static_cast<std::uint32_t>(random.next() & 0xffff);
         s.where = random.one_in(3) ? static_cast<std::uint32_t>(random.next() & 0xffff) : all;
-        s.items = random.between(1, 2);
-        s.words = random.between(1, 4);
+        s.items = what == action::call ? random.between(1, 2) : random.between(0, 200);
+        s.words = what == action::call ? random.between(1, 4) : random.about(1, 1000);
         g.steps.insert(g.steps.begin() + random.between(0, static_cast<std::uint32_t>(g.steps.size())), std::move(s));
         --left;
     }
     for (step_plan& s : g.steps) {
-        for (grid_plan& child : s.children) add_calls(random, child, left);
+        for (grid_plan& child : s.children) add_steps(random, what, child, left);
     }
 }
 
@@ -669,10 +669,12 @@ program draw_program(const std::string& profile, std::uint64_t seed, std::uint64
     p.root = drawer(random, settings, engine, most_grids).draw(profile);
     // The host launches these three.
     if (p.root.kernel != kernel::direct) p.root.kernel = random.one_in(2) ? kernel::bytes_4 : kernel::bytes_8;
-    if (mix(p.salt, 5) % 4 == 0) {  // not drawn, as above
-        random_numbers apart(p.salt, number);
+    // Not drawn, as above.
+    for (const action what : {action::call, action::loop}) {
+        if (mix(p.salt, what == action::call ? 5 : 7) % 4 != 0) continue;
+        random_numbers apart(p.salt, number * 2 + (what == action::call ? 0 : 1));
         unsigned left = apart.between(1, 6);
-        add_calls(apart, p.root, left);
+        add_steps(apart, what, p.root, left);
     }
     return p;
 }

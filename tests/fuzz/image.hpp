@@ -57,6 +57,7 @@ enum class action : std::uint32_t {
     record,
     await,  // stream.wait(event)
     call,   // of kernels with values, which a continuation gets
+    loop,   // a nested loop in each thread
     count
 };
 
@@ -109,6 +110,9 @@ struct step {
     // call: the value is `value` + `value_of_slot` times the calling block's slot. `items`: trees of calls, one or two.
     // `words`: levels. `number`: slots from the base that are complete when the continuation begins.
     std::uint64_t value, value_of_slot;
+    // loop: iterations of all threads of a block. `words`: of a long loop, at most. `number`: of one that stays in
+    // place, at most. `items`: of a block of a child grid.
+    std::uint32_t iterations;
 };
 
 /// A class of grids that are alike.
@@ -138,6 +142,7 @@ struct node {
     std::uint32_t results,
         results_each;  // a continuation: the node whose results it finds in the scratch memory, per block
     std::uint32_t uses_streams;
+    std::uint32_t loops;  // how many steps are
 };
 
 /// What a launching thread leaves in global memory for the child.
@@ -182,6 +187,7 @@ enum class mistake : std::uint32_t {
     call_status,
     call_value,
     call_early,
+    loop_status,
     count
 };
 inline constexpr unsigned mistakes = static_cast<unsigned>(mistake::count);
@@ -225,6 +231,7 @@ enum class mutant : std::uint32_t {
     value_not_reduced,
     call_value_off,
     call_not_answered,
+    iteration_dropped,
     count
 };
 inline constexpr unsigned mutants = static_cast<unsigned>(mutant::count);
@@ -254,7 +261,8 @@ struct context {
     std::uint32_t table[64];
 };
 
-/// What the threads of a block add to its count, together.
+/// What the threads of a block add to its count, together. Of its nested loops each iteration adds one, wherever it
+/// runs, and the first thread as much less: so a block is complete when its loops are.
 inline constexpr std::uint32_t one_run = 0x10000;
 
 DYNPAR_FUNCTION inline std::uint32_t mix(std::uint32_t a, std::uint32_t b) {
@@ -262,6 +270,13 @@ DYNPAR_FUNCTION inline std::uint32_t mix(std::uint32_t a, std::uint32_t b) {
     x ^= x >> 15;
     x *= 2246822519u;
     return x ^ (x >> 13);
+}
+
+/// How many iterations a thread's loop has: few, or now and then many.
+DYNPAR_FUNCTION inline std::uint32_t iterations_of(std::uint32_t salt, std::uint32_t index, const step& s,
+                                                   std::uint32_t thread) {
+    const std::uint32_t drawn = mix(mix(salt, index), thread + 5);
+    return drawn % 16 == 0 ? (drawn >> 8) % (s.words + 1) : (drawn >> 8) % 7;
 }
 
 DYNPAR_FUNCTION inline std::uint32_t check_of(const note& n, std::uint32_t base, std::uint32_t salt) {

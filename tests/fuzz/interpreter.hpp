@@ -234,6 +234,12 @@ DYNPAR_FUNCTION inline void end_thread(const place_in_program& at) {
         if (p.stamped != 0) p.ends[slot] = dynpar::atomic_add(&p.log->clock, 1u);
     }
     std::uint32_t count = at.thread == 0 ? one_run - at.threads + 1 : 1u;
+    if (at.thread == 0 && n.loops != 0) {
+        for (std::uint32_t index = n.first_step; index < n.first_step + n.steps; ++index) {
+            const step& s = p.steps[index];
+            if (s.what == action::loop && (s.where == all || s.where == at.rank)) count -= s.iterations;
+        }
+    }
     if (at.thread == 0 && at.is_mutated(mutant::block_run_twice, at.node)) count += one_run;
     if (at.is_mutated(mutant::block_dropped, at.node)) return;
     if (at.thread + 1 == at.threads && at.is_mutated(mutant::thread_dropped, at.node)) return;
@@ -552,6 +558,30 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_calls(Block& block, const place_in_progr
         at.complain(mistake::call_status, static_cast<std::uint32_t>(told), s.expected);
 }
 
+struct count_iteration {
+    static constexpr const char* name = "count_iteration";
+    std::uint32_t* count;  // of the block
+    DYNPAR_FUNCTION void operator()(unsigned) const { dynpar::atomic_add(count, 1u); }
+};
+
+template <class Block>
+DYNPAR_FUNCTION DYNPAR_NOINLINE void do_loops(Block& block, const place_in_program& at, std::uint32_t index) {
+    const context& p = program_of(at.base);
+    const step& s = p.steps[index];
+    std::uint32_t* const count = p.counts + at.base + at.rank;
+    const std::uint32_t iterations = iterations_of(p.salt, index, s, at.thread);
+    std::uint32_t run = iterations;
+    if (run != 0 && at.is_mutated(mutant::iteration_dropped, index)) --run;
+    dynpar::nested_for_options options;
+    options.in_place = s.number;
+    options.piece = s.items;
+    options.grids = dynpar::nested_grids::one_each;  // so that their number is known
+    const dynpar::status told = dynpar::nested_for(block, run, count_iteration{count}, options);
+    if (told == dynpar::status::success) return;
+    at.complain(mistake::loop_status, static_cast<std::uint32_t>(told), s.expected);
+    dynpar::atomic_add(count, iterations);  // what has not run is known
+}
+
 template <class Block>
 DYNPAR_FUNCTION DYNPAR_NOINLINE void do_steps(Block& block, const place_in_program& at) {
     const context& p = program_of(at.base);
@@ -584,6 +614,7 @@ DYNPAR_FUNCTION DYNPAR_NOINLINE void do_steps(Block& block, const place_in_progr
                 break;
             case action::refuse: do_refusal(block, at, index); break;
             case action::call: do_calls(block, at, index); break;
+            case action::loop: do_loops(block, at, index); break;
             case action::record:
             case action::await: {
                 if (s.who != at.thread) break;

@@ -63,7 +63,8 @@ constexpr const char* mutant_names[] = {"none",
                                         "nesting_off_by_one",
                                         "value_not_reduced",
                                         "call_value_off",
-                                        "call_not_answered"};
+                                        "call_not_answered",
+                                        "iteration_dropped"};
 static_assert(sizeof(mutant_names) / sizeof(*mutant_names) == fuzz::mutants);
 
 struct arguments {

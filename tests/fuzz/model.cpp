@@ -12,7 +12,7 @@ namespace {
 using dynpar::operation;
 using dynpar::status;
 
-constexpr std::uint64_t most_grids_of_calls = 3000;  // of a step, in all grids that take it
+constexpr std::uint64_t most_grids_of_calls = 3000;  // and loops: of a step, in all grids that take it
 
 std::uint32_t round_up(std::uint32_t n, std::uint32_t to) { return (n + to - 1) / to * to; }
 
@@ -307,6 +307,25 @@ private:
                     e.answers += times;
                     e.deepest = std::max(e.deepest, depth + levels);
                     add_continuation(s, live);
+                    break;
+                }
+                case action::loop: {
+                    // Of all threads of the block; and what is refused below a limit is not known beforehand.
+                    if (direct || moldable || low != 0 || high != threads) continue;
+                    if (settings_.nesting_depth != all || settings_.pending_launches != 0) continue;
+                    s.number = 8 + s.items % 64;
+                    s.items = 1 + s.items % 97;
+                    std::uint64_t grids = 0;
+                    for (std::uint32_t thread = 0; thread < threads; ++thread) {
+                        const std::uint32_t iterations = iterations_of(salt_, step_index, s, thread);
+                        s.iterations += iterations;
+                        if (iterations > s.number) ++grids;
+                    }
+                    const std::uint64_t times = (s.where == all ? blocks : 1) * multiplicity;
+                    if (times * grids > most_grids_of_calls || depth + 1 > engine_.most_depth) continue;
+                    e.grids += times * grids;
+                    if (grids != 0) e.deepest = std::max(e.deepest, depth + 1);
+                    ++self.loops;
                     break;
                 }
                 case action::count: continue;
