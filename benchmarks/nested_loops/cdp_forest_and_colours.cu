@@ -114,7 +114,7 @@ public:
           waiting_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
           still_waiting_(queue_benchmark::on_device<unsigned>(w.g.vertices())),
           in_still_waiting_(queue_benchmark::on_device<unsigned>(1)),
-          taken_(queue_benchmark::on_device<unsigned long long>(w.g.vertices())),
+          taken_(queue_benchmark::on_device<colour_bits>(w.g.vertices())),
           colouring_(queue_benchmark::on_device<plain_colouring>(1)) {}
 
     void prepare() {
@@ -134,13 +134,13 @@ public:
     }
     bool is_right() const { return colour_.to_vector() == of_.expected; }
     plain_colouring* data() const { return colouring_.data(); }
-    unsigned long long* taken() const { return taken_.data(); }
+    colour_bits* taken() const { return taken_.data(); }
 
 private:
     const graph_work& of_;
     graph_on_device graph_;
     dynpar::buffer<unsigned> all_, colour_, waiting_, still_waiting_, in_still_waiting_;
-    dynpar::buffer<unsigned long long> taken_;  // colours of the neighbours, of each vertex that waits
+    dynpar::buffer<colour_bits> taken_;  // colours of the neighbours, of each vertex that waits
     dynpar::buffer<plain_colouring> colouring_;
 };
 
