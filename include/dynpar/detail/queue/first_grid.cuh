@@ -143,7 +143,7 @@ __device__ inline void begin_first_grid(unsigned number, const first_grid& first
             store_relaxed_in_block(chunk_word(lane - first_word), word);
         if (number == 0 && lane >= sizeof(memory_link) / sizeof(word))
             at<std::uint32_t>(places.descriptor)[lane] = word;
-        __syncwarp();
+        sync_warp();
         if (lane == 0) {
             const bool counted = width == info::on_warp;
             if (counted) store_relaxed_in_block(gang.batch_of, places.node);
@@ -163,7 +163,7 @@ __device__ inline void begin_first_grid(unsigned number, const first_grid& first
                 offer_rest_of_first_grid(places.descriptor, width, static_cast<std::uint32_t>(in_chunks));
         }
     }
-    __syncwarp();
+    sync_warp();
 }
 
 }  // namespace queue

@@ -39,7 +39,7 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
     const auto clear = [](void* memory, std::size_t bytes) {
         for (unsigned i = lane_rank(); i < bytes / sizeof(uint4); i += warp_size)
             static_cast<uint4*>(memory)[i] = make_uint4(0, 0, 0, 0);
-        __syncwarp();
+        sync_warp();
     };
     static_assert(sizeof(warp_state) % sizeof(uint4) == 0 && sizeof(gang_state) % sizeof(uint4) == 0);
     clear(&this_warp(), sizeof(warp_state));
@@ -58,7 +58,7 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
     for (unsigned team = warp_rank(); team < team_states(warps_of_worker_block()); team += warps_of_worker_block()) {
         clear(&team_of_number(team), sizeof(team_state));
         if (team != 0) begin_team(team);
-        __syncwarp();
+        sync_warp();
     }
     if (threadIdx.x < warp_size) {
         gang_state& gang = this_block().gang;
@@ -81,10 +81,10 @@ __device__ inline void begin_worker_block(const engine_view& view, text first_ke
     }
     __syncthreads();
     begin_with_memory();
-    __syncwarp();
+    sync_warp();
 #if !DYNPAR_NO_TRACE
     if (view.trace != nullptr && blockIdx.x == 0 && threadIdx.x == 0) keep_name(*view.trace, first_kernel);
-    __syncwarp();
+    sync_warp();
 #endif
 }
 
@@ -312,6 +312,17 @@ __device__ __noinline__ inline void end_worker_block() {
 #endif
 #endif
 
+#if DYNPAR_ON_DEVICE
+/// The host has made sure that no kernel has variables there, so this is a GPU or a tool that nobody has tried.
+__device__ __noinline__ inline void refuse_shared_memory() {
+    if (threadIdx.x == 0 && blockIdx.x == 0) {
+        printf("dynpar: shared memory does not begin at byte %u here; compile with -DDYNPAR_QUEUE_SHARED_BY_NAME=1\n",
+               first_shared_byte);
+    }
+    __trap();
+}
+#endif
+
 /// What is known of a module's kernels.
 template <class Module>
 __device__ known_kernels kernels_of;
@@ -322,6 +333,15 @@ __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
     persistent_grid(const __grid_constant__ engine_view view, const __grid_constant__ first_grid first,
                     const __grid_constant__ payload_room<PayloadRoom> payload) {
 #if DYNPAR_ON_DEVICE
+    // nvcc 13.0 defines functions in the order in which it meets them, and forgets the convention of one that a
+    // function before it calls (entry_convention.cuh). So they are named here, those first that others call.
+    static_cast<void>(&run_claimed_on_lanes);
+    static_cast<void>(&run_of_chunk);
+    static_cast<void>(&run_newest_wide_on_lanes);
+    static_cast<void>(&run_wide);
+    static_cast<void>(&find_work);
+    static_cast<void>(&work);
+    if (!has_worker_memory()) refuse_shared_memory();
     const bool in_reserve = is_in_reserve(view);
     if (in_reserve && !wait_to_be_called(*view.control)) {
         const bool last = threadIdx.x == 0 && is_last_to_end(*view.control);

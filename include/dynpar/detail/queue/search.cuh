@@ -130,9 +130,10 @@ __device__ inline bool is_over() {
 inline namespace hot {
 /// All lanes together, with nothing to run: waits for work, and runs what it finds in the chunk. False when the run is
 /// over. `polls`: see search().
+DYNPAR_QUEUE_BELOW_WORK
 __device__ __noinline__ inline bool find_work(unsigned polls) {
     warp_claim claim{0, 0};
-    __syncwarp();  // all have seen the deques empty before a grid may continue here
+    sync_warp();  // all have seen the deques empty before a grid may continue here
     if (lane_rank() == 0) claim = claim_or_fetch();
     finding found = __shfl_sync(all_lanes, claim.left, 0) != 0 ? finding::of_chunk : finding::nothing;
     while (true) {
@@ -145,7 +146,7 @@ __device__ __noinline__ inline bool find_work(unsigned polls) {
         }
         flush_all();
         const bool has_tasks = !has_no_tasks();  // a continuation has begun
-        __syncwarp();                            // all have read it before one searches, which may begin one too
+        sync_warp();                             // all have read it before one searches, which may begin one too
         if (has_tasks) {
             if (lane_rank() == 0) end_search();
             return true;

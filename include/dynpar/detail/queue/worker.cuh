@@ -46,7 +46,7 @@ __device__ inline bool bring_up(int deeper_than) {
         const bool fits = static_cast<std::int32_t>(owner_end - place) > 0 && is_deeper(slot<Task>(place), deeper_than);
         const unsigned found = __ballot_sync(all_lanes, fits);
         if (found == 0) continue;
-        __syncwarp();
+        sync_warp();
         if (lane_rank() == 0) {
             const std::uint32_t from = first + static_cast<unsigned>(__ffs(static_cast<int>(found))) - 1;
             Task up, down;
@@ -55,7 +55,7 @@ __device__ inline bool bring_up(int deeper_than) {
             copy_task(slot<Task>(from), down);
             copy_task(slot<Task>(owner_end - 1), up);
         }
-        __syncwarp();
+        sync_warp();
         return true;
     }
     return false;
@@ -65,7 +65,7 @@ __device__ inline bool bring_up(int deeper_than) {
 /// of an open grid.
 __device__ inline bool claim_blocks_deeper_than(int depth) {
     bool taken = false;
-    __syncwarp();  // all have read the deques before one pushes
+    sync_warp();  // all have read the deques before one pushes
     if (lane_rank() == 0) {
         run_control& control = *engine().control;
         wide_task task;
@@ -106,6 +106,16 @@ __device__ __noinline__ inline bool look_everywhere() {
     return try_block_task(256, warp.awaited);
 }
 
+/// A function with a convention of its own, for work(), which has CUDA's: of a call by name ptxas would warn.
+template <class Function>
+__device__ inline Function* by_address(Function* function) {
+#if DYNPAR_QUEUE_OWN_CONVENTION
+    return reinterpret_cast<Function*>(const_cast<void*>(opaque(reinterpret_cast<const void*>(function))));
+#else
+    return function;
+#endif
+}
+
 /// Runs something if there is anything to run. False if not. `takes_ready`: also continuations that are fewer than a
 /// round, although the warp has a round without them. `in_a_row`: see run_wide().
 template <bool Nested>
@@ -129,7 +139,18 @@ __device__ inline bool step(bool takes_ready, unsigned in_a_row) {
         return true;
     }
     if (const std::uint32_t wides = available<wide_task, Nested>(); wides != 0) {
-        run_wide<Nested>(wides, in_a_row);
+        const bool on_lanes = width_of_words(word_of_newest_wide()) == info::on_lane;
+        if constexpr (Nested) {
+            on_lanes ? run_newest_wide_on_lanes_nested(wides) : run_wide_nested(wides);
+        } else if (on_lanes) {
+            const auto run = by_address(&run_newest_wide_on_lanes);
+            DYNPAR_QUEUE_BELOW_WORK
+            run(wides);
+        } else {
+            const auto run = by_address(&run_wide);
+            DYNPAR_QUEUE_BELOW_WORK
+            run(wides, in_a_row);
+        }
         return true;
     }
     if constexpr (Nested) {
@@ -154,12 +175,12 @@ __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaite
         ++warp.level;
         check_deadline();
     }
-    __syncwarp();
+    sync_warp();
     if (warp.ready != 0) move_ready_to_deque();
     const std::uint32_t ends = warp.lane_owner_end + warp.wide_owner_end;
     const unsigned long long spilled = warp.spilled_lanes.bits + warp.spilled_wides.bits;
     const unsigned called = take_call();
-    __syncwarp();  // all have read them
+    sync_warp();  // all have read them
     bool did = true;
     if (called != 0) {
         run_on_team(called - 1);
@@ -169,18 +190,18 @@ __device__ DYNPAR_NOINLINE inline bool nested_step(int depth, arena_index awaite
     }
     flush_all();
     serve_requests();
-    __syncwarp();
+    sync_warp();
     // Also where the step found nothing to do: a continuation that the flush has begun, or a donation that was taken in
     // while this warp waited for a cell, is here now, and nobody else looks for it.
     const bool brought = warp.ready != 0 || warp.lane_owner_end + warp.wide_owner_end != ends ||
                          warp.spilled_lanes.bits + warp.spilled_wides.bits != spilled;
-    __syncwarp();
+    sync_warp();
     if (lane_rank() == 0) {
         warp.depth = outer_depth;
         warp.awaited = outer_awaited;
         --warp.level;
     }
-    __syncwarp();
+    sync_warp();
     return did || brought;
 }
 /// One lane of a warp whose last step found nothing to do: whether there is something new. It may be on the warp's own
@@ -208,7 +229,14 @@ inline namespace hot {
 __device__ __noinline__ inline void work() {
     // One clock for all lanes: they decide by it whether they take the same branch.
     unsigned served_at = __shfl_sync(all_lanes, cycles_now(), 0);
-    if (!find_work(tuning::polls_at_first)) return;  // every deque is empty when a run begins
+    const auto finds_work = [](unsigned polls) {
+        const auto find = by_address(&find_work);
+        bool found;
+        DYNPAR_QUEUE_BELOW_WORK
+        found = find(polls);
+        return found;
+    };
+    if (!finds_work(tuning::polls_at_first)) return;  // every deque is empty when a run begins
     // Also checked where there was nothing to do: work may come and go in a rhythm that hides it from the check below.
     // It uses the clock of the last look for requests, because what this loop keeps from step to step lies on the
     // stack, for want of registers.
@@ -229,7 +257,7 @@ __device__ __noinline__ inline void work() {
     note_look(0);
     for (unsigned steps = 1;; ++steps) {
         if (!step<false>(steps % tuning::serve_every == 0, is_of_one_task(steps) ? 1 : tuning::wide_tasks_in_a_row)) {
-            if (!find_work(0) || is_over()) return;
+            if (!finds_work(0) || is_over()) return;
             note_look(steps);
             // Now, before this warp is busy for long.
             if (this_warp().wide_owner_end != this_warp().wide_steal_end) serve_requests();

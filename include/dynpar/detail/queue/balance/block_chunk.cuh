@@ -91,7 +91,7 @@ __device__ inline void flush_block_batch() {
 __device__ inline void flush_all() {
     flush_warp_batch();
     if (lane_rank() == 0) flush_block_batch();
-    __syncwarp();
+    sync_warp();
 }
 
 /// Whether no open grid is for warps, as far as this worker block knows.
@@ -298,7 +298,7 @@ __device__ inline bool may_share() {
 __device__ inline void share_newest_task(std::uint32_t kept_blocks) {
     flush_withheld_children();
     if (lane_rank() == 0) share_newest_task_now(kept_blocks);
-    __syncwarp();
+    sync_warp();
 }
 
 /// One lane: fetches a chunk that warps can run, of the open grids that this worker block knows. What it knows may be
@@ -365,7 +365,7 @@ __device__ inline claimed_blocks read_claim(const warp_claim& claim) {
     if (lane_rank() < task_words) word = load_relaxed_in_block(chunk_word(lane_rank()));
     const std::uint32_t end = load_relaxed_in_block(this_block().gang.chunk_end);
     const bool counted = load_relaxed_in_block(this_block().gang.chunk_is_counted) != 0;
-    __syncwarp();
+    sync_warp();
     if (lane_rank() == 0) finish_claim(claim.left, claim.wanted);
     return {word, end - claim.left, min(claim.wanted, claim.left), counted};
 }

@@ -49,9 +49,9 @@ template <class Action>
 __device__ inline bool as_exchanger(Action action) {
     if (!__shfl_sync(all_lanes, lane_rank() == 0 && begin_exchange(), 0)) return false;
     const bool did = action();
-    __syncwarp();
+    sync_warp();
     if (lane_rank() == 0) end_exchange();
-    __syncwarp();
+    sync_warp();
     return did;
 }
 
@@ -121,7 +121,7 @@ __device__ inline void accept_tasks(const transfer_cell& donation, std::uint32_t
             accept_spilling(donated);
         }
     }
-    __syncwarp();
+    sync_warp();
     if (lane == 0 && fits) deque::owner_end() = owner_end + count;
 }
 
@@ -135,7 +135,7 @@ __device__ __noinline__ void accept_segment(arena_index place) {
     const bool fits = owner_end - deque::steal_end() + count <= deque::capacity;
     for (std::uint32_t i = lane_rank(); fits && i < count; i += warp_size)
         copy_fresh_task(slot<Task>(owner_end + i), tasks_of<Task>(segment)[i]);
-    __syncwarp();
+    sync_warp();
     if (lane_rank() == 0) {
         if (fits) {
             deque::owner_end() = owner_end + count;
@@ -151,7 +151,7 @@ __device__ inline void accept_donation() {
     warp_state& warp = this_warp();
     transfer_cell& donation = engine().warp_cells[warp.request & engine().cell_mask];
     if (lane_rank() == 0) static_cast<void>(load_acquire(donation.turn));
-    __syncwarp();
+    sync_warp();
     const std::uint32_t count = load_relaxed(donation.count);
     if ((count & transfer_cell::holds_segment) != 0) {
         const arena_index segment = load_relaxed(donation.segment());
@@ -162,12 +162,12 @@ __device__ inline void accept_donation() {
     } else {
         accept_tasks<lane_task>(donation, count);
     }
-    __syncwarp();
+    sync_warp();
     if (lane_rank() == 0) {
         store_release(donation.turn, empty_turn(warp.request) + 2);
         warp.has_request = 0;
     }
-    __syncwarp();
+    sync_warp();
 }
 
 /// One lane, under the lock: for a deque without room.
@@ -189,14 +189,14 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_donation() {
     const unsigned long long request = load_relaxed_in_block(gang.request);
     transfer_cell& donation = engine().block_cells[request & engine().cell_mask];
     if (lane == 0) static_cast<void>(load_acquire(donation.turn));
-    __syncwarp();
+    sync_warp();
     const std::uint32_t count = load_relaxed(donation.count);
     with_block_lock_as_warp(gang.lock, [&] {
         const std::uint32_t owner_end = load_relaxed_in_block(gang.owner_end);
         if (owner_end - load_relaxed_in_block(gang.steal_end) + count <= tuning::block_deque_capacity) {
             if (lane < count)
                 copy_fresh_task(block_task_slot(owner_end + lane), reinterpret_cast<wide_task*>(donation.tasks)[lane]);
-            __syncwarp();
+            sync_warp();
             if (lane == 0) {
                 store_relaxed_in_block(gang.owner_end, owner_end + count);
                 note_block_tasks(true, 0, info::depth_mask);
@@ -209,7 +209,7 @@ __device__ DYNPAR_NOINLINE inline bool accept_block_donation() {
         store_release(donation.turn, empty_turn(request) + 2);
         store_relaxed_in_block(gang.has_request, 0u);
     }
-    __syncwarp();
+    sync_warp();
     return true;
 }
 
@@ -256,14 +256,14 @@ __device__ inline void donate_tasks(unsigned long long number, std::uint32_t ava
     transfer_cell& donation = engine().warp_cells[number & engine().cell_mask];
     if (!wait_until_empty(donation, number, false)) return;
     if (lane < count) copy_task(reinterpret_cast<Task*>(donation.tasks)[lane], slot<Task>(deque::steal_end() + lane));
-    __syncwarp();
+    sync_warp();
     if (lane == 0) {
         deque::steal_end() += count;
         if (static_cast<std::int32_t>(deque::base() - deque::steal_end()) < 0) deque::base() = deque::steal_end();
         donation.count = count | (sizeof(Task) == sizeof(wide_task) ? transfer_cell::holds_wide : 0u);
         store_release(donation.turn, empty_turn(number) + 1);
     }
-    __syncwarp();
+    sync_warp();
 }
 
 /// All lanes together: donates the segment that was spilled last: hundreds of tasks at once, for which the deque has no
@@ -282,7 +282,7 @@ __device__ __noinline__ void donate_segment(unsigned long long number) {
             transfer_cell::holds_segment | (sizeof(Task) == sizeof(wide_task) ? transfer_cell::holds_wide : 0u);
         store_release(donation.turn, empty_turn(number) + 1);
     }
-    __syncwarp();
+    sync_warp();
 }
 
 /// Donates half of the blocks of the oldest task.
@@ -300,7 +300,7 @@ __device__ inline void donate_half(unsigned long long number) {
         donation.count = 1 | transfer_cell::holds_wide;
         store_release(donation.turn, empty_turn(number) + 1);
     }
-    __syncwarp();
+    sync_warp();
 }
 
 /// Whether a warp may give a segment away: not all that it has, unless it waits, and may perhaps not run it.
@@ -407,13 +407,13 @@ __device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
         if (!wait_until_empty(donation, number, true)) return true;
         with_block_lock_as_warp(gang.lock, [&] {
             unspill_block_tasks();
-            __syncwarp();
+            sync_warp();
             const std::uint32_t steal_end = load_relaxed_in_block(gang.steal_end);
             std::uint32_t count = load_relaxed_in_block(gang.owner_end) - steal_end;
             wide_task& oldest = block_task_slot(steal_end);
             wide_task* const tasks = reinterpret_cast<wide_task*>(donation.tasks);
             const std::uint32_t first = oldest.first, last = oldest.last;
-            __syncwarp();
+            sync_warp();
             if (count == 1 && last - first > 1) {  // half of its blocks
                 if (lane == 0) {
                     copy_task(tasks[0], oldest);
@@ -424,10 +424,10 @@ __device__ DYNPAR_NOINLINE inline bool serve_block_requests() {
                 count = min((count + tuning::donated_block_tasks_part - 1) / tuning::donated_block_tasks_part,
                             transfer_cell::wide_tasks);
                 if (lane < count) copy_task(tasks[lane], block_task_slot(steal_end + lane));
-                __syncwarp();
+                sync_warp();
                 if (lane == 0) store_relaxed_in_block(gang.steal_end, steal_end + count);
             }
-            __syncwarp();
+            sync_warp();
             if (lane == 0) {
                 if (count == 0) fetch_add_relaxed(engine().control->empty_donations, 1u);
                 donation.count = count;
@@ -475,7 +475,7 @@ __device__ inline void exchange_block_tasks_now_and_then() {
     if (!__shfl_sync(all_lanes, looks, 0)) return;
     const bool exchanged = exchange_block_tasks();
     if (lane_rank() == 0) store_relaxed_in_block(gang.looks_to_skip, exchanged ? 0u : tuning::looks_to_skip);
-    __syncwarp();
+    sync_warp();
 }
 
 }  // namespace queue

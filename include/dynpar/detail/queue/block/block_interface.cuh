@@ -110,9 +110,10 @@ public:
         // Too deep or traced launches take the general route. The traced bit lies above every depth, so the short route
         // needs no instruction for it.
         const std::uint32_t depth_if_direct = info_ & (info::depth_mask | info::traced);
-        const bool direct = depth_if_direct < engine().nesting_depth && !bad;
+        const bool direct = __builtin_expect(depth_if_direct < engine().nesting_depth && !bad, 1) != 0;
         if constexpr (payload_bytes<Kernel, Args...> <= sizeof(lane_arguments)) {
-            if (direct && is_single_thread(s)) {
+            // Likely: then what is not lies behind the loop in which a kernel launches.
+            if (__builtin_expect(direct && is_single_thread(s), 1)) {
                 lane_task task = make_lane_task<Kernel, Args...>(payload);
                 task.info = (depth_if_direct + 1) | lane_rank() << info::launcher_shift;
                 if (derived().push_child(task)) return status::success;

@@ -183,7 +183,7 @@ private:
     template <class Task>
     __device__ bool push_and_count(Task& task) {
         task.grid = own_ != 0 ? own_ : grid_;
-        if (!push(task) && apply(push_child_spilled(*this, task)) != status::success) return false;
+        if (__builtin_expect(!push(task), 0) && apply(push_child_spilled(*this, task)) != status::success) return false;
         ++launched_;
         return true;
     }

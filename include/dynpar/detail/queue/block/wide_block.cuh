@@ -143,7 +143,7 @@ private:
     __device__ bool push_child(Task& task) {
         const arena_index mine = load_relaxed(own());
         task.grid = mine != 0 ? mine : grid_;
-        if (!push(task) && !push_child_spilled(own(), grid_, depth(), task)) return false;
+        if (__builtin_expect(!push(task), 0) && !push_child_spilled(own(), grid_, depth(), task)) return false;
         ++launched_;
         return true;
     }

@@ -45,16 +45,16 @@ struct round_frame {
     __device__ round_frame() {
         if constexpr (Nested) {
             bases = deque_bases::now();
-            __syncwarp();
+            sync_warp();
         }
         if (lane_rank() == 0) deque_bases::begin();
-        __syncwarp();
+        sync_warp();
     }
     __device__ void end() const {
         if constexpr (Nested) {
-            __syncwarp();
+            sync_warp();
             if (lane_rank() == 0) bases.restore();
-            __syncwarp();
+            sync_warp();
         }
     }
 };
@@ -69,13 +69,13 @@ struct small_nodes_frame {
         arena_index& mine = this_warp().small_nodes[lane_rank()];
         if constexpr (Nested) below = mine;
         mine = 0;
-        __syncwarp();
+        sync_warp();
     }
     __device__ void end() const {
-        __syncwarp();
+        sync_warp();
         if constexpr (Nested) {
             this_warp().small_nodes[lane_rank()] = below;
-            __syncwarp();
+            sync_warp();
         }
     }
 };
@@ -101,7 +101,7 @@ struct block_frame {
             shared_memory = warp.shared_memory;
             if (lane_rank() < task_words) word = word_of(warp.current, lane_rank());
             begun_at = warp.begun_at;
-            __syncwarp();
+            sync_warp();
         }
         if (lane_rank() == 0) {
             deque_bases::begin();
@@ -109,12 +109,12 @@ struct block_frame {
             warp.own_counts = counted::nothing;
             warp.refused_shared = 0;
         }
-        __syncwarp();
+        sync_warp();
     }
     __device__ void end() const {
         if constexpr (Nested) {
             warp_state& warp = this_warp();
-            __syncwarp();
+            sync_warp();
             if (lane_rank() < task_words) word_of(warp.current, lane_rank()) = word;
             if (lane_rank() == 0) {
                 bases.restore();
@@ -124,7 +124,7 @@ struct block_frame {
                 warp.refused_shared = refused_shared;
                 warp.shared_memory = shared_memory;
             }
-            __syncwarp();
+            sync_warp();
         }
     }
 };
@@ -142,7 +142,7 @@ __device__ inline unsigned char* find_shared_memory(unsigned bytes, unsigned cha
 __device__ inline void return_shared_memory(unsigned bytes, arena_index borrowed) {
     if (borrowed != 0) release(borrowed, size_class_of(bytes));
 }
-__device__ inline unsigned char* kernels_shared_memory() { return worker_memory + state_bytes(blockDim.x); }
+__device__ inline unsigned char* kernels_shared_memory() { return worker_memory() + state_bytes(blockDim.x); }
 
 }  // namespace queue
 }  // namespace detail

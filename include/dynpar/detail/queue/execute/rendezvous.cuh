@@ -15,14 +15,10 @@ namespace queue {
 
 enum arrival : unsigned { returned, at_barrier, waiting };
 
-/// All lanes: as __syncwarp(), and they continue converged. Given a constant mask, nvcc tests whether they already are,
-/// and if not, what follows is done once for each part of the warp: lanes return from kernels in several parts.
-__device__ inline void bring_lanes_together() { __syncwarp(opaque(all_lanes)); }
-
 inline namespace hot {
 /// Of a warp: why its lanes have come; `returned` if all have returned.
 __device__ __noinline__ inline arrival rendezvous(arrival why) {
-    bring_lanes_together();
+    sync_warp();
     const unsigned waits = __ballot_sync(all_lanes, why == waiting);
     const unsigned barriers = __ballot_sync(all_lanes, why == at_barrier);
     return waits != 0 ? waiting : barriers != 0 ? at_barrier : returned;
@@ -45,7 +41,7 @@ struct team_votes {
 };
 __device__ __forceinline__ team_votes vote_of_team(bool first, bool second) {
     warp_state& warp = this_warp();
-    bring_lanes_together();
+    sync_warp();
     const unsigned number = warp.team;
     team_state& team = team_of_number(number);
     // The teams of one warp have numbers of different lengths.
@@ -53,7 +49,7 @@ __device__ __forceinline__ team_votes vote_of_team(bool first, bool second) {
     const unsigned turn = warp.turns >> shift & 0xff;
     if (first) store_relaxed_in_block(team.votes[turn], 1u);
     if (second) store_relaxed_in_block(team.other_votes[turn], 1u);
-    __syncwarp();  // threads may come one by one; the barrier counts whole warps
+    sync_warp();  // threads may come one by one; the barrier counts whole warps
     barrier_of_warps(number, team.threads);
     const team_votes result{load_relaxed_in_block(team.votes[turn]) != 0,
                             load_relaxed_in_block(team.other_votes[turn]) != 0};
@@ -65,7 +61,7 @@ __device__ __forceinline__ team_votes vote_of_team(bool first, bool second) {
             store_relaxed_in_block(team.other_votes[before], 0u);
         }
     }
-    __syncwarp();
+    sync_warp();
     return result;
 }
 __device__ __noinline__ inline bool any_of_team(bool says) { return vote_of_team(says, false).first; }

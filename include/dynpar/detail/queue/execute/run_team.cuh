@@ -338,7 +338,7 @@ __device__ DYNPAR_NOINLINE inline void answer_call() {
 __device__ inline bool try_block_task(unsigned patience, arena_index awaited) {
     bool called = false;
     // All have looked at the deques before one chooses a candidate, which may push.
-    __syncwarp();
+    sync_warp();
     if (lane_rank() == 0 && block_task_wanted(this_warp().depth) && offer_to_join()) {
         int most = 0;
         for (unsigned polls = 0, until = patience; polls < until && !called; ++polls) {
@@ -441,13 +441,13 @@ __device__ DYNPAR_NOINLINE inline void even_out() {
                 word_of(slot<wide_task>(owner_end), lane_rank()) =
                     word_of(slots[(steal_end + n) % tuning::wide_deque_capacity], lane_rank());
         }
-        __syncwarp();
+        sync_warp();
         if (lane_rank() == 0) mine.wide_owner_end = owner_end;
     }
-    __syncwarp();
+    sync_warp();
     sync_team();
     if (rank == from && lane_rank() == 0) mine.wide_steal_end = steal_end + donated;
-    __syncwarp();
+    sync_warp();
 }
 
 /// How many blocks of the chunk a team takes at once: its part of what is left, if its last ones were short and have
@@ -635,7 +635,7 @@ struct team_frame {
         own_counts = team.own_counts;
         refused_shared = team.refused_shared;
         shared_memory = team.shared_memory;
-        __syncwarp();
+        sync_warp();
     }
     /// All lanes of the team's first warp.
     __device__ void restore(team_state& team) const {
@@ -655,7 +655,7 @@ __device__ inline arena_index begin_next_block(team_state& team, bool nested) {
     arena_index borrowed = 0;
     DYNPAR_QUEUE_INVARIANT(!nested || team.next.first + 1 == team.next.last);  // what waits here goes on after one
     if (lane_rank() < task_words) word_of(team.current, lane_rank()) = word_of(team.next, lane_rank());
-    __syncwarp();
+    sync_warp();
     if (lane_rank() == 0) {
         if (const unsigned bytes = team.current.size.shared_bytes(); bytes != 0)
             borrowed = find_shared_memory_of_team(team, bytes, nested);
@@ -666,7 +666,7 @@ __device__ inline arena_index begin_next_block(team_state& team, bool nested) {
         team.leaves = 0;
         team.staged_before = load_relaxed_in_block(team.staged);
     }
-    __syncwarp();
+    sync_warp();
     return borrowed;
 }
 
@@ -680,7 +680,7 @@ __device__ inline void begin_current_task(team_state& team) {
     const wide_task& task = team.current;
     if (is_traced_run()) {  // the clock is read before the others begin the kernel, and launch
         if (is_tracing_warp(team)) warp.begun_at = device_nanoseconds();
-        __syncwarp();
+        sync_warp();
         sync_team();
     }
     if (lane_rank() == 0) {
@@ -688,7 +688,7 @@ __device__ inline void begin_current_task(team_state& team) {
         if (threadIdx.x == team.first_thread && task.first == 0) ++warp.grids;
         warp.deepest = max(warp.deepest, task.info & info::depth_mask);
     }
-    __syncwarp();
+    sync_warp();
 }
 /// All warps of a team together, after blocks of the current task, the last of which has launched so many children in
 /// this thread: to the point where one thread may settle them. `in_a_row`: blocks that have run one after another.
@@ -706,7 +706,7 @@ __device__ inline void end_current_task(team_state& team, unsigned launched, std
     }
     if (team.own != 0 && (team.own_counts & counted::has_waited) == 0) point_all_to_own(team);
     if (is_tracing_warp(team)) stamp(task.descriptor, task.info, task.first, warp.begun_at);
-    __syncwarp();
+    sync_warp();
     sync_team();
 #if !DYNPAR_NO_TRACE
     if (is_traced_run()) write_if_many(warp.traced);
@@ -761,7 +761,7 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
     const block_frame<true> frame;
     if (lane_rank() == 0) ++warp.level;
     arena_index borrowed = in_first ? begin_next_block(team, nested) : 0;
-    __syncwarp();
+    sync_warp();
     sync_team();
     team_course course;
     for (std::uint32_t in_a_row = 0;;) {
@@ -774,7 +774,7 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
         // Here and not in a function, which would save all registers that an entry does not keep, for each task.
         const wide_task& task = team.current;
         const wide_entry entry = find_entry<wide_entry>(task.key);
-        __syncwarp();  // all begin the kernel together, also where some had to ask
+        sync_warp();  // all begin the kernel together, also where some had to ask
         const std::uint32_t first = task.first;
         std::uint32_t block = first;
         unsigned launched = 0;
@@ -806,19 +806,19 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
                 settle_blocks(team, blocks);
                 if (blocks != team.current.last - team.current.first) give_back_blocks(team, blocks);
             }
-            __syncwarp();
+            sync_warp();
             if (nested) {  // one block, and then what waits here goes on
                 if (is_first) {
                     hand_over_all(team);
                     team.course = team_course::leaves;
                 }
-                __syncwarp();
+                sync_warp();
                 outer.restore(team);
             } else {
                 exchange_block_tasks_now_and_then();
                 if (is_first) team.course = choose_course(team, blocks, in_a_row, begun_at, stop_seen_at);
             }
-            __syncwarp();
+            sync_warp();
             if (team.course == team_course::runs_next) borrowed = begin_next_block(team, false);
         }
         // Children run only behind this barrier, when they are counted.
@@ -827,7 +827,7 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
         if (course != team_course::runs_next) break;
     }
     if (lane_rank() == 0) --warp.level;
-    __syncwarp();
+    sync_warp();
     if (nested) {
         DYNPAR_QUEUE_INVARIANT(load_relaxed_in_block(team.staged) == 0 && team.batch == 0);  // no other would come back
         frame.end();
@@ -836,7 +836,7 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
     even_out();
     if (course != team_course::parts) return;
     if (is_first) call_parts(team);
-    __syncwarp();
+    sync_warp();
     sync_team();
 }
 
@@ -845,16 +845,16 @@ __device__ DYNPAR_NOINLINE inline void run_on_team(unsigned number) {
     warp_state& warp = this_warp();
     const unsigned outer = warp.team;
     while (true) {
-        __syncwarp();
+        sync_warp();
         if (lane_rank() == 0) warp.team = number;
-        __syncwarp();
+        sync_warp();
         run_as_team();
         const unsigned called = take_call();
         if (called == 0) break;
         number = called - 1;
     }
     if (lane_rank() == 0) warp.team = outer;
-    __syncwarp();
+    sync_warp();
 }
 
 }  // namespace queue

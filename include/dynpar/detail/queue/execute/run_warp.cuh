@@ -87,7 +87,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
     const wide_task& task = warp.current;
     const wide_entry entry = find_entry<wide_entry>(key_of_words(word));
     if (lane_rank() < task_words) word_of(warp.current, lane_rank()) = word;
-    __syncwarp();
+    sync_warp();
     arena_index borrowed = 0;
     if (lane_rank() == 0) {
         if (rank == 0) ++warp.grids;
@@ -95,7 +95,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
         if (task.size.shared_bytes() != 0) borrowed = find_shared_memory_of_warp(task.size.shared_bytes());
         if (is_traced(task.info)) warp.begun_at = device_nanoseconds();
     }
-    __syncwarp();
+    sync_warp();
     unsigned launched = 0;
     if (lane_rank() < task.size.threads()) {
         DYNPAR_QUEUE_WIDE_ENTRY
@@ -105,7 +105,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
         if (why == waiting) wait_on_warp(task.grid, task.info & info::depth_mask, launched, false);
     }
     // Lanes without a part in the block did not come with the others.
-    if (task.size.threads() != warp_size) bring_lanes_together();
+    if (task.size.threads() != warp_size) sync_warp();
 #if !DYNPAR_NO_TRACE
     if (is_traced(task.info)) {
         if (lane_rank() == 0) stamp(task.descriptor, task.info, rank, warp.begun_at);
@@ -121,27 +121,27 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
         const bool counts_there = of_chunk && sum == 0;
         if (sum != 1 && !counts_there) add_to_warp_batch(grid, sum - 1);
         if (of_chunk) {
-            __syncwarp();
+            sync_warp();
             if (lane_rank() == 0) {
                 // Before a grid continues, so that its chunks are large enough for this warp as well.
                 if (counts_there) begin_search();
                 return_to_chunk(counts_there);
             }
-            __syncwarp();
+            sync_warp();
         }
     } else {
         if (own != 0 && (counts & counted::has_waited) == 0) {
             point_to_own<lane_task>(warp.lane_base, warp.lane_owner_end, grid, own);
             point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
         }
-        __syncwarp();
+        sync_warp();
         flush_withheld_children();
         if (lane_rank() == 0) {
             // This comes first: no block of a complete grid may be out.
             if (of_chunk) return_to_chunk(false);
             settle_wide<Often>(grid, task.info, own, counts, sum);
         }
-        __syncwarp();
+        sync_warp();
     }
     frame.end();
 }
@@ -162,14 +162,14 @@ __device__ inline void run_lanes(std::uint32_t available, std::uint32_t ready) {
     }
     const lane_entry entry = have ? find_entry<lane_entry>(task.key) : nullptr;
     const unsigned deepest = __reduce_max_sync(all_lanes, task.info & info::depth_mask);
-    __syncwarp();
+    sync_warp();
     if (lane == 0) {
         if (!Nested) drop_ready(of_ready);
         warp.lane_owner_end -= count - of_ready;
         warp.grids += count;
         warp.deepest = max(warp.deepest, deepest);
     }
-    __syncwarp();
+    sync_warp();
     run_round<Nested>(have, task.grid, task.info, [&] {
         block_outcome outcome;
         DYNPAR_QUEUE_LANE_ENTRY
@@ -192,7 +192,7 @@ __device__ inline void run_wide_on_lanes(bool have, const wide_task& task, std::
         warp.grids += static_cast<unsigned>(__popc(grids));
         warp.deepest = max(warp.deepest, deepest);
     }
-    __syncwarp();
+    sync_warp();
     const auto begin = [&] {
         const wide_lane_entry entry = find_entry<wide_lane_entry>(task.key);
         const bool traced = is_traced(task.info);
@@ -209,14 +209,14 @@ __device__ inline void run_wide_on_lanes(bool have, const wide_task& task, std::
         carried_arguments carried;
         memcpy(&carried, &task.arguments, sizeof(carried));
         if (carries) give_back_carried(carried.place, carried.size_class);
-        __syncwarp();
+        sync_warp();
     }
 }
 
 /// The wide tasks at the owner end that lanes run: as many as have a block for each lane at most, each with all its
 /// blocks; or as many blocks of the newest, if that has more.
 template <bool Nested>
-__device__ __noinline__ void run_newest_wide_on_lanes(std::uint32_t available_tasks) {
+__device__ inline void run_newest_wide_on_lanes_inlined(std::uint32_t available_tasks) {
     warp_state& warp = this_warp();
     const unsigned lane = lane_rank();
     const std::uint32_t owner_end = warp.wide_owner_end;
@@ -242,7 +242,7 @@ __device__ __noinline__ void run_newest_wide_on_lanes(std::uint32_t available_ta
     copy_task(task, slot<wide_task>(owner_end - static_cast<unsigned>(__popc(up_to_me))));
     const std::uint32_t rank = task.first + lane - first_lane;
     if ((task.info & info::small) != 0) task.descriptor = small_grid(task.descriptor, first_lane).bits;
-    __syncwarp();
+    sync_warp();
     if (lane == 0) {
         if (tasks != 0) {
             warp.wide_owner_end = owner_end - tasks;
@@ -251,6 +251,13 @@ __device__ __noinline__ void run_newest_wide_on_lanes(std::uint32_t available_ta
         }
     }
     run_wide_on_lanes<Nested>(lane < lanes, task, rank);
+}
+__device__ __noinline__ inline void run_newest_wide_on_lanes_nested(std::uint32_t available_tasks) {
+    run_newest_wide_on_lanes_inlined<true>(available_tasks);
+}
+DYNPAR_QUEUE_BELOW_WORK
+__device__ __noinline__ inline void run_newest_wide_on_lanes(std::uint32_t available_tasks) {
+    run_newest_wide_on_lanes_inlined<false>(available_tasks);
 }
 
 /// A task in words, as this lane's own copy.
@@ -272,13 +279,13 @@ __device__ __noinline__ inline void push_claimed(const claimed_blocks& claimed) 
         if (!push_here(task)) drop_task();
         if (claimed.counted) take_out_of_chunk(claimed.count);
     }
-    __syncwarp();
+    sync_warp();
 }
 
-template <bool Nested>
-__device__ __noinline__ void run_claimed_on_lanes(const claimed_blocks& claimed) {
+DYNPAR_QUEUE_THREE_BELOW_WORK
+__device__ __noinline__ inline void run_claimed_on_lanes(const claimed_blocks& claimed) {
     const wide_task task = task_of_words(claimed.word);
-    run_wide_on_lanes<Nested>(lane_rank() < claimed.count, task, claimed.first + lane_rank());
+    run_wide_on_lanes<false>(lane_rank() < claimed.count, task, claimed.first + lane_rank());
 }
 
 /// All lanes of a warp that has run all its tasks: if nothing more is near, flushes its batch, since others may be
@@ -308,7 +315,7 @@ __device__ __noinline__ inline void hand_over_block_tasks(std::uint32_t availabl
     const std::uint32_t pushed = push_block_tasks(task, all);
     if (pushed == 0) stop_run(no_memory);
     if (lane == 0) warp.wide_owner_end = owner_end - pushed;
-    __syncwarp();
+    sync_warp();
 }
 
 __device__ bool try_block_task(unsigned patience, arena_index awaited);  // in run_team.cuh
@@ -323,39 +330,46 @@ __device__ inline bool may_go_on_with_wide_tasks(std::uint32_t available_tasks, 
                                      cycles_now() - begun_at < tuning::serve_after_cycles);
 }
 
-inline namespace hot {
-/// The wide task at the owner end, or as many blocks of it as a warp runs at a time, and `in_a_row` tasks of one block;
-/// but if each leaves one block and nothing else, such as what a grid continues with, some of them in any case: there
-/// is nothing to give to others then. Not inlined: rounds of lane tasks would have to do without the registers that it
-/// takes, and saving those costs as much as many a block.
-template <bool Nested>
-__device__ __noinline__ void run_wide(std::uint32_t available_tasks, unsigned in_a_row) {
-    warp_state& warp = this_warp();
+/// All lanes together: this lane's word of the wide task at the owner end.
+__device__ inline std::uint32_t word_of_newest_wide() {
     const unsigned lane = lane_rank();
+    return lane < task_words ? word_of(slot<wide_task>(this_warp().wide_owner_end - 1), lane) : 0;
+}
+/// All lanes together: who runs the task's blocks, as in its info.
+__device__ inline std::uint32_t width_of_words(std::uint32_t word) {
+    return field_of_words<offsetof(wide_task, info)>(word) & info::width_mask;
+}
+
+inline namespace hot {
+/// The wide task at the owner end, if that is not for lanes, or as many blocks of it as a warp runs at a time, and
+/// `in_a_row` tasks of one block; but if each leaves one block and nothing else, such as what a grid continues with,
+/// some of them in any case: there is nothing to give to others then. Not inlined: rounds of lane tasks would have to
+/// do without the registers that it takes, and saving those costs as much as many a block.
+template <bool Nested>
+__device__ inline void run_wide_inlined(std::uint32_t available_tasks, unsigned in_a_row) {
+    warp_state& warp = this_warp();
     const unsigned begun_at = cycles_now();
     for (unsigned blocks = 1;; ++blocks) {
-        wide_task& newest = slot<wide_task>(warp.wide_owner_end - 1);
-        std::uint32_t word = 0;
-        if (lane < task_words) word = word_of(newest, lane);
+        const std::uint32_t word = word_of_newest_wide();
         const std::uint32_t first = field_of_words<offsetof(wide_task, first)>(word);
         const std::uint32_t last = field_of_words<offsetof(wide_task, last)>(word);
-        __syncwarp();
-        const std::uint32_t width = field_of_words<offsetof(wide_task, info)>(word) & info::width_mask;
+        sync_warp();
+        const std::uint32_t width = width_of_words(word);
         if (width == info::on_block) {
             // If the worker block has many, this warp runs some of them with others first: what stays here is donated.
             const bool are_many = block_tasks_on_deque() >= tuning::many_block_tasks;
             if (!Nested && __shfl_sync(all_lanes, are_many, 0) && try_block_task(tuning::polls_for_team, 0)) return;
             return hand_over_block_tasks(available_tasks);
         }
-        if (width == info::on_lane) return run_newest_wide_on_lanes<Nested>(available_tasks);
-        if (lane == 0) {
+        if (width == info::on_lane) return;  // the next step has it
+        if (lane_rank() == 0) {
             if (first + 1 == last) {
                 --warp.wide_owner_end;
             } else {
-                newest.first = first + 1;
+                slot<wide_task>(warp.wide_owner_end - 1).first = first + 1;
             }
         }
-        __syncwarp();
+        sync_warp();
         if (!Nested && first + 1 != last && may_share()) share_newest_task(0);
         run_on_warp<Nested, !Nested>(word, first);
         if (Nested) return;
@@ -373,6 +387,13 @@ __device__ __noinline__ void run_wide(std::uint32_t available_tasks, unsigned in
         if (!may_go_on_with_wide_tasks(available_tasks, begun_at)) return;
     }
 }
+__device__ __noinline__ inline void run_wide_nested(std::uint32_t available_tasks) {
+    run_wide_inlined<true>(available_tasks, 1);
+}
+DYNPAR_QUEUE_BELOW_WORK
+__device__ __noinline__ inline void run_wide(std::uint32_t available_tasks, unsigned in_a_row) {
+    run_wide_inlined<false>(available_tasks, in_a_row);
+}
 }  // namespace hot
 
 /// The first block of a grid that has just continued from this warp.
@@ -381,13 +402,14 @@ __device__ inline claimed_blocks take_kept() {
     wide_task& task = at<grid_descriptor>(warp.kept)->task;
     std::uint32_t word = 0;
     if (lane_rank() < task_words) word = load_fresh(&word_of(task, lane_rank()));
-    __syncwarp();
+    sync_warp();
     if (lane_rank() == 0) warp.kept = 0;
     return {word, 0, 1, false};
 }
 
 /// Runs blocks that one lane has claimed of the chunk, and more of it. True when none is left, false when there is
 /// something else to do. Not inlined: so next to nothing is kept while a kernel runs.
+DYNPAR_QUEUE_TWO_BELOW_WORK
 __device__ __noinline__ inline bool run_of_chunk(warp_claim claim) {
     const warp_state& warp = this_warp();
     while (true) {
@@ -402,13 +424,13 @@ __device__ __noinline__ inline bool run_of_chunk(warp_claim claim) {
             claim.left = 0;
         }
         if (lane_rank() == 0) end_search();
-        const std::uint32_t width = field_of_words<offsetof(wide_task, info)>(claimed.word) & info::width_mask;
+        const std::uint32_t width = width_of_words(claimed.word);
         if (width == info::on_warp && claimed.count == 1) {
             const unsigned begun = cycles_now();
             run_on_warp<false, false>(claimed.word, claimed.first, claimed.counted);
             call_reserve_for_blocks(cycles_now() - begun);
         } else if (width == info::on_lane) {
-            run_claimed_on_lanes<false>(claimed);
+            run_claimed_on_lanes(claimed);
         } else {
             push_claimed(claimed);
         }

@@ -41,7 +41,7 @@ __device__ inline void pause_in_wait(unsigned depth, arena_index own) {
             if (children_are_complete(own) || run_stopped() || is_wanted_in_wait(static_cast<int>(depth))) break;
         }
     }
-    __syncwarp();
+    sync_warp();
 }
 
 /// How far a wait is. `stopped`: the run is to stop, whether children are missing or not.
@@ -64,7 +64,7 @@ __device__ inline wait_state look_at_wait_as_warp(arena_index own) {
 /// they stay. Not before all lanes have come: until then others launch.
 __device__ __noinline__ inline wait_state wait_in_round(arena_index own, std::uint32_t depth, arena_index grid,
                                                         arena_index target) {
-    __syncwarp();
+    sync_warp();
     if (__any_sync(all_lanes, target != 0)) point_all_to_targets(grid, target);
     const wait_state state = own != 0 ? look_at_wait(own) : wait_state::waits;
     if (state == wait_state::stopped) count_at_stop(&stopped_workers::waits);
@@ -105,16 +105,16 @@ enum class wait_outcome : unsigned { done, stopped, refused, refused_and_first, 
 /// all of them have launched.
 __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::uint32_t depth, unsigned& launched,
                                                          bool waits) {
-    __syncwarp();
+    sync_warp();
     const unsigned first = static_cast<unsigned>(__ffs(static_cast<int>(__ballot_sync(all_lanes, waits)))) - 1;
     if (__any_sync(all_lanes, !may_wait(depth)))
         return lane_rank() == first ? wait_outcome::refused_and_first : wait_outcome::refused;
     warp_state& warp = this_warp();
     const int sum = static_cast<int>(__reduce_add_sync(all_lanes, launched));
     if (lane_rank() == 0 && warp.own == 0 && sum != 0) ensure_shared_node(warp.own, grid, depth);
-    __syncwarp();
+    sync_warp();
     const arena_index own = warp.own;
-    __syncwarp();    // all have read it before one returns to its kernel and launches
+    sync_warp();     // all have read it before one returns to its kernel and launches
     if (own == 0) {  // no children; or no memory for their node, and then they stay counted where they are
         if (__shfl_sync(all_lanes, run_stopped(), 0)) return wait_outcome::stopped;
         if (sum == 0) return wait_outcome::done;
@@ -126,13 +126,13 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
         point_to_own<wide_task>(warp.wide_base, warp.wide_owner_end, grid, own);
     }
     fence();
-    __syncwarp();
+    sync_warp();
     if (lane_rank() == 0) {
         warp.own_counts =
             (warp.own_counts & counted::continues) | counted::has_waited | counted::block_and_visible_children;
         if (sum != 0) count_children(own, sum);
     }
-    __syncwarp();
+    sync_warp();
     wait_state state;
     while ((state = look_at_wait_as_warp(own)) == wait_state::waits) {
         if (!nested_step(static_cast<int>(depth), own)) pause_in_wait(depth, own);
@@ -147,7 +147,7 @@ __device__ __noinline__ inline wait_outcome wait_on_warp(arena_index grid, std::
         }
     }
     fence();
-    __syncwarp();
+    sync_warp();
     return stopped ? wait_outcome::stopped : wait_outcome::done;
 }
 
@@ -165,13 +165,13 @@ __device__ inline bool take_back(unsigned& bits, unsigned team_warps) {
 
 /// All threads of a team whose block's wait fails: whether this one is the first of those that wait.
 __device__ __noinline__ inline bool is_first_to_wait(team_state& team, bool waits) {
-    __syncwarp();
+    sync_warp();
     sync_team();  // all have read what was there
     if (threadIdx.x == team.first_thread) team.end_of_wait = ~0u;
-    __syncwarp();
+    sync_warp();
     sync_team();
     if (waits) fetch_min_relaxed(team.end_of_wait, threadIdx.x);
-    __syncwarp();
+    sync_warp();
     sync_team();
     return load_relaxed_in_block(team.end_of_wait) == threadIdx.x;
 }
@@ -179,7 +179,7 @@ __device__ __noinline__ inline bool is_first_to_wait(team_state& team, bool wait
 /// All threads of a team whose block waits. As wait_on_warp.
 __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::uint32_t depth, unsigned& launched,
                                                          bool waits) {
-    __syncwarp();
+    sync_warp();
     team_state& team = this_team();
     warp_state& warp = this_warp();
     const unsigned rank = threadIdx.x - team.first_thread;
@@ -196,7 +196,7 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
         if (team.own == 0 && team.launched != 0) ensure_shared_node(team.own, grid, depth);
         if (team.own == 0) team.end_of_wait = run_stopped();
     }
-    __syncwarp();
+    sync_warp();
     sync_team();
     const arena_index own = team.own;
     if (own == 0) {  // as on a warp
@@ -212,7 +212,7 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
         if (rank < warp_size) point_staged_to_own(team, grid, own);
     }
     fence();
-    __syncwarp();
+    sync_warp();
     sync_team();
     unsigned others_arrived = 0;
     if (is_first) {
@@ -225,7 +225,7 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
         others_arrived = team.arrived;
         store_relaxed_in_block(team.arrived, 0u);
     }
-    __syncwarp();
+    sync_warp();
     sync_team();
     // A warp that is called runs a child with others, who count on it.
     if (__shfl_sync(all_lanes, load_relaxed_in_block(warp.called), 0) != 0) nested_step(static_cast<int>(depth), own);
@@ -270,11 +270,11 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
         }
     }
     fence();
-    __syncwarp();
+    sync_warp();
     sync_team();
     const bool stopped = load_relaxed_in_block(team.end_of_wait) != 0;
     if (is_first) store_relaxed_in_block(team.arrived, others_arrived);
-    __syncwarp();
+    sync_warp();
     return stopped ? wait_outcome::stopped : wait_outcome::done;
 }
 

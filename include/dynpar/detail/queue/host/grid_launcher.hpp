@@ -74,7 +74,15 @@ public:
         unsigned& most = known(grid).most_threads;
         if (most == 0) {
             const relaxed_capture allowed;
-            most = static_cast<unsigned>(attributes_of(grid).maxThreadsPerBlock);
+            const cudaFuncAttributes attributes = attributes_of(grid);
+            if (attributes.sharedSizeBytes != 0) {
+                throw std::invalid_argument(
+                    "dynpar: a kernel for the queue engine, or a function that it may call, has " +
+                    std::to_string(attributes.sharedSizeBytes) +
+                    " bytes of __shared__ variables, which all blocks that a worker block runs would have in common: "
+                    "take block.shared(), with shared_bytes in the shape");
+            }
+            most = static_cast<unsigned>(attributes.maxThreadsPerBlock);
         }
         if (options_->block_threads > most) {
             throw std::invalid_argument("dynpar: queue_options::block_threads is " +

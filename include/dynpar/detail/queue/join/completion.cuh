@@ -14,20 +14,20 @@ namespace queue {
 __device__ inline void flush_warp_batch() {
     warp_state& warp = this_warp();
     const bool nothing = warp.batch == 0;
-    __syncwarp();  // all have read it before one writes it
+    sync_warp();  // all have read it before one writes it
     if (nothing) return;
     if (lane_rank() == 0) {
         const int change = warp.batch;
         warp.batch = 0;
         add_to_counter_as_wide(warp.batch_of, change);
     }
-    __syncwarp();
+    sync_warp();
 }
 
 /// The same before this warp subtracts from a counter by itself (see join_counter.cuh). Withheld returns stay withheld.
 __device__ inline void flush_withheld_children() {
     const bool children = this_warp().batch > 0;
-    __syncwarp();  // all have read it before one writes it
+    sync_warp();  // all have read it before one writes it
     if (children) flush_warp_batch();
 }
 
@@ -35,14 +35,14 @@ __device__ inline void flush_withheld_children() {
 __device__ inline void add_to_warp_batch(arena_index grid, int change) {
     warp_state& warp = this_warp();
     const bool another = warp.batch_of != grid;
-    __syncwarp();
+    sync_warp();
     if (another) {
         flush_warp_batch();
         if (lane_rank() == 0) warp.batch_of = grid;
-        __syncwarp();
+        sync_warp();
     }
     if (lane_rank() == 0) warp.batch += change;
-    __syncwarp();
+    sync_warp();
 }
 
 /// One thread of a team while no block of it runs: flushes the team's batch.
@@ -95,7 +95,7 @@ __device__ __noinline__ inline void point_all_to_targets(arena_index grid, arena
     const warp_state& warp = this_warp();
     point_to_targets<lane_task>(warp.lane_base, warp.lane_owner_end, grid, target);
     point_to_targets<wide_task>(warp.wide_base, warp.wide_owner_end, grid, target);
-    __syncwarp();
+    sync_warp();
 }
 
 /// What a return still has to change: the counter of which node (0: none), and by how much.
@@ -141,12 +141,12 @@ __device__ inline void settle_counting_round(bool have, arena_index grid, block_
     flush_withheld_children();
     if constexpr (Ordered) {
         if (change > 0) add_to_counter(grid, change);
-        __syncwarp();
+        sync_warp();
         if (change < 0) add_to_counter(grid, change);
     } else if (change != 0) {
         add_to_counter(grid, change);
     }
-    __syncwarp();
+    sync_warp();
 }
 
 /// What a lane counts on: its task's grid; or, of a block of a small grid, that grid's node, if it has got one.
@@ -176,7 +176,7 @@ __device__ inline void settle_round(bool have, arena_index grid, std::uint32_t t
     count_change change{0, 0};
     if (have) change = settle_lane(grid, task_info, outcome);
     if (change.grid != 0) add_to_counter(change.grid, change.change);
-    __syncwarp();
+    sync_warp();
 }
 
 /// All lanes together, when all blocks of a round of wide tasks have returned and some of them have a node.
@@ -195,9 +195,9 @@ __device__ __noinline__ inline void settle_joining_round_of_wide_tasks(bool have
         change = settle_lane(mine.grid, mine.task_info, outcome);
     }
     if (change.change > 0) add_to_counter(change.grid, change.change);
-    __syncwarp();
+    sync_warp();
     if (change.grid != 0 && change.change < 0) add_to_counter(change.grid, change.change);
-    __syncwarp();
+    sync_warp();
 }
 /// All lanes together, when all blocks of a round of wide tasks have returned. They join less often than lane tasks, so
 /// that part is out of line: what a round passes through should be short.

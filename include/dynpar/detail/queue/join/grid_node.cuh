@@ -288,22 +288,22 @@ __device__ __noinline__ inline void move_ready_to_deque() {
         const unsigned others = __ballot_sync(all_lanes, there && !may_run);
         const std::uint32_t steal_end = deque::steal_end();
         const std::uint32_t room = deque::capacity - (deque::owner_end() - steal_end);
-        __syncwarp();  // all have read the ends before one changes them
+        sync_warp();  // all have read the ends before one changes them
         const std::uint32_t before_me = static_cast<unsigned>(__popc(others & ((1u << lane_rank()) - 1)));
         if (there && !may_run && before_me < room) {
             copy_task(slot<lane_task>(steal_end - 1 - before_me), task);
         } else if (there && !may_run && !push_spilled(task)) {
             drop_task();
         }
-        __syncwarp();
+        sync_warp();
         if (lane_rank() == 0) deque::steal_end() -= min(room, static_cast<unsigned>(__popc(others)));
-        __syncwarp();
+        sync_warp();
         if (may_run && !push(task) && !push_spilled(task)) drop_task();
-        __syncwarp();
+        sync_warp();
     }
-    __syncwarp();
+    sync_warp();
     if (lane_rank() == 0) drop_ready(count);
-    __syncwarp();
+    sync_warp();
 }
 
 /// Of a grid with a list of continuations, one of which may just have run: puts the list in order and begins the next

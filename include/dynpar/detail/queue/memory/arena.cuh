@@ -251,7 +251,7 @@ template <class Cache>
 __device__ inline void exchange_batch() {
     const unsigned lane = lane_rank();
     const int have = Cache::count();
-    __syncwarp();  // all lanes have read it before one writes it
+    sync_warp();  // all lanes have read it before one writes it
     arena_index* const cached = Cache::places();
     const bool few = have < static_cast<int>(warp_size);
     run_control& control = *engine().control;
@@ -271,7 +271,7 @@ __device__ inline void exchange_batch() {
     } else if (few) {
         for (unsigned i = lane; i < Cache::batch; i += warp_size)
             cached[have + i] = load_relaxed(at<arena_index>(batch)[1 + i]);
-        __syncwarp();
+        sync_warp();
         if (lane == 0) {
             push_free(control.free_lists[Cache::batch_class][worker_rank() % tuning::free_lists], batch);
             Cache::count() = have + static_cast<int>(Cache::batch);
@@ -281,13 +281,13 @@ __device__ inline void exchange_batch() {
         for (unsigned i = lane; i < Cache::batch; i += warp_size)
             store_relaxed(at<arena_index>(batch)[1 + i], cached[kept + i]);
         fence();
-        __syncwarp();
+        sync_warp();
         if (lane == 0) {
             push_free(Cache::depot(), batch);
             Cache::count() = static_cast<int>(kept);
         }
     }
-    __syncwarp();
+    sync_warp();
 }
 
 inline namespace hot {

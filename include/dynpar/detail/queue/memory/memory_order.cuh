@@ -108,14 +108,20 @@ __device__ inline void barrier_of_warps(unsigned number, unsigned threads) {
     asm volatile("barrier.cta.sync %0, %1;" : : "r"(number), "r"(threads) : "memory");
 }
 
-/// A value whose origin the compiler must not know.
-__device__ inline unsigned opaque(unsigned value) {
-    asm volatile("" : "+r"(value));
-    return value;
+/// All lanes of a warp: as __syncwarp(), and they continue together. Where ptxas knows no better, and that is wherever
+/// lanes have called through a pointer, it makes of __syncwarp() and of every vote and shuffle after it a test whether
+/// all are there, and a second way for those who are not, after which they go on in the parts in which they came: a
+/// kernel's lanes return in three or four. An instruction that is `.sync.aligned` makes them wait and then be one, and
+/// ptxas knows it. This one moves a register within the warp; nobody asks where to, so only the waiting remains.
+__device__ inline void sync_warp() {
+#if __CUDA_ARCH__ >= 750
+    asm volatile("{.reg .b32 moved; movmatrix.sync.aligned.m8n8.trans.b16 moved, %0;}" : : "r"(0));
+#endif
+    __syncwarp();
 }
 
-/// The same for an address. nvcc 13.0 breaks off ("Broken function found") where it asks for the memory of a pointer to
-/// a struct whose elements the kernel has copied, and it knows what the pointer points to.
+/// An address whose origin the compiler must not know. nvcc 13.0 breaks off ("Broken function found") where it asks for
+/// the memory of a pointer to a struct whose elements the kernel has copied, and it knows what the pointer points to.
 __device__ inline const void* opaque(const void* address) {
     asm("" : "+l"(address));
     return address;
@@ -199,7 +205,7 @@ __device__ inline T load_fresh(const T* place) {
 __device__ inline void barrier_of_warps(unsigned number, unsigned threads) {
     simulated_gpu::barrier_of_warps(number, threads);
 }
-__device__ inline unsigned opaque(unsigned value) { return value; }
+__device__ inline void sync_warp() { __syncwarp(); }
 __device__ inline const void* opaque(const void* address) { return address; }
 __device__ inline unsigned stack_place() { return 0; }
 __device__ inline unsigned cycles_now() { return 0; }
@@ -271,7 +277,7 @@ __device__ inline T load_fresh(const T* place) {
 __device__ inline void barrier_of_warps(unsigned number, unsigned threads) {
     simulated_gpu::barrier_of_warps(number, threads);
 }
-__device__ inline unsigned opaque(unsigned value) { return value; }
+__device__ inline void sync_warp() { __syncwarp(); }
 __device__ inline const void* opaque(const void* address) { return address; }
 __device__ __noinline__ inline unsigned stack_place() {
     volatile unsigned here = 0;

@@ -501,27 +501,60 @@ __device__ inline T __reduce_or_sync(unsigned, T value) {
 }
 #endif
 
+/// 1: a worker block's shared memory is found by its name, as everywhere in CUDA; 0: by its number, which is quicker.
+#if !defined(DYNPAR_QUEUE_SHARED_BY_NAME)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define DYNPAR_QUEUE_SHARED_BY_NAME 0
+#else
+#define DYNPAR_QUEUE_SHARED_BY_NAME 1
+#endif
+#endif
+
+#if !defined(DYNPAR_SIMULATED_GPU)
+extern __shared__ __align__(16) unsigned char shared_memory_of_grid[];
+#endif
+
+/// Where a block's shared memory begins from compute capability 9.0 on, if its kernel has no variables there: behind
+/// what CUDA keeps for itself.
+inline constexpr unsigned first_shared_byte = 1024;
+
+/// A worker block's shared memory. By number where that is known: the address of a variable has the block's place in
+/// its cluster in it, so each function that uses one first reads that, and waits for it as long as for what it reads
+/// then.
+__device__ inline unsigned char* worker_memory() {
+#if defined(DYNPAR_SIMULATED_GPU)
+    return simulated_gpu::dynamic_shared_memory();
+#elif !DYNPAR_QUEUE_SHARED_BY_NAME
+    return static_cast<unsigned char*>(__cvta_shared_to_generic(first_shared_byte));
+#else
+    return shared_memory_of_grid;
+#endif
+}
+/// Whether it is there: no kernel of the program has variables in shared memory, and there are no clusters.
+__device__ inline bool has_worker_memory() {
+#if defined(DYNPAR_SIMULATED_GPU)
+    return true;
+#else
+    return worker_memory() == shared_memory_of_grid;
+#endif
+}
+
 // ptxas lays out functions in the order of their mangled names. What most grids pass through is in the inline namespace
 // `hot`, so that it lies together in the instruction cache: a tree of warps that join takes 51 ms that way, and 60 ms
 // if it is scattered.
-#if defined(DYNPAR_SIMULATED_GPU)
-#define worker_memory (simulated_gpu::dynamic_shared_memory())
-#else
-extern __shared__ __align__(16) unsigned char worker_memory[];
-#endif
 
-__device__ inline block_state& this_block() { return *reinterpret_cast<block_state*>(worker_memory); }
+__device__ inline block_state& this_block() { return *reinterpret_cast<block_state*>(worker_memory()); }
 __device__ inline const engine_view& engine() { return this_block().engine; }
 __device__ inline warp_state& this_warp() {
-    return reinterpret_cast<warp_state*>(worker_memory + sizeof(block_state))[threadIdx.x / warp_size];
+    return reinterpret_cast<warp_state*>(worker_memory() + sizeof(block_state))[threadIdx.x / warp_size];
 }
 __device__ inline unsigned warp_rank() { return threadIdx.x / warp_size; }
 __device__ inline unsigned warps_of_worker_block() { return blockDim.x / warp_size; }
 __device__ inline warp_state& warp_number(unsigned warp) {
-    return reinterpret_cast<warp_state*>(worker_memory + sizeof(block_state))[warp];
+    return reinterpret_cast<warp_state*>(worker_memory() + sizeof(block_state))[warp];
 }
 __device__ inline team_state& team_of_number(unsigned team) {
-    return reinterpret_cast<team_state*>(worker_memory + offset_of_teams(warps_of_worker_block()))[team];
+    return reinterpret_cast<team_state*>(worker_memory() + offset_of_teams(warps_of_worker_block()))[team];
 }
 /// For a thread of a block that a team runs.
 __device__ inline team_state& this_team() {

@@ -168,9 +168,9 @@ __device__ __noinline__ inline void write_noted_children(unsigned& noted, const 
         s.moldable = (child.threads & traced_child::moldable) != 0;
         record.shape = s;
     }
-    __syncwarp();
+    sync_warp();
     if (lane_rank() == 0) store_relaxed_in_block(noted, 0u);
-    __syncwarp();
+    sync_warp();
 }
 template <class Children>
 __device__ inline void write_noted_children(Children& traced) {

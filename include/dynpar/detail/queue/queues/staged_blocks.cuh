@@ -59,7 +59,7 @@ __device__ inline void point_staged_to_own(team_state& team, arena_index grid, a
         wide_task& task = staged_block(team, i);
         if (task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
     }
-    __syncwarp();
+    sync_warp();
 }
 
 }  // namespace queue

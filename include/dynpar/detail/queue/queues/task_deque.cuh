@@ -101,14 +101,14 @@ __device__ inline void with_block_lock_as_warp(unsigned& lock, Critical critical
         }
         fence_in_block();
     }
-    __syncwarp();
+    sync_warp();
     critical();
-    __syncwarp();
+    sync_warp();
     if (lane_rank() == 0) {
         fence_in_block();
         exchange_relaxed(lock, 0u);
     }
-    __syncwarp();
+    sync_warp();
 }
 
 /// A slot at the owner end, to be filled at once; null if the deque is full.
@@ -123,10 +123,15 @@ __device__ inline Task* reserve() {
 /// False if the deque is full.
 template <class Task>
 __device__ inline bool push(const Task& task) {
-    Task* const place = reserve<Task>();
+    const std::uint32_t place = fetch_add_relaxed(own_deque<Task>::owner_end(), 1u);
+    // Not by reserve(): the two ways would come together, and part again at once.
+    if (__builtin_expect(place - own_deque<Task>::steal_end() >= own_deque<Task>::capacity, 0)) {
+        fetch_sub_relaxed(own_deque<Task>::owner_end(), 1u);
+        return false;
+    }
     between_accesses();
-    if (place != nullptr) copy_task(*place, task);
-    return place != nullptr;
+    copy_task(slot<Task>(place), task);
+    return true;
 }
 
 // ---- Spilling: segments of tasks in the arena, chained
@@ -239,13 +244,13 @@ __device__ __noinline__ void spill() {
     for (std::uint32_t i = lane; i < count; i += warp_size) {
         copy_task(tasks_of<Task>(segment)[i], slot<Task>(deque::steal_end() + i));
     }
-    __syncwarp();
+    sync_warp();
     if (lane == 0) {
         deque::spilled() = with_head<Task>(deque::spilled(), fresh, count);
         deque::steal_end() += count;
         if (static_cast<std::int32_t>(deque::base() - deque::steal_end()) < 0) deque::base() = deque::steal_end();
     }
-    __syncwarp();
+    sync_warp();
 }
 
 /// All lanes together: brings back the segment that was spilled last. False if there is none, or no room for it.
@@ -262,13 +267,13 @@ __device__ __noinline__ bool unspill() {
     if (count > deque::capacity - (owner_end - deque::steal_end())) return false;
     for (std::uint32_t i = lane; i < count; i += warp_size)
         copy_task(slot<Task>(owner_end + i), tasks_of<Task>(segment)[i]);
-    __syncwarp();
+    sync_warp();
     if (lane == 0) {
         deque::spilled() = without_head(spilled);
         deque::owner_end() = owner_end + count;
         release(head, tuning::segment_class);
     }
-    __syncwarp();
+    sync_warp();
     return true;
 }
 
@@ -305,7 +310,7 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
                     copy_task(tasks_of<Task>(segment)[first + lane], slot<Task>(owner_end - 1));
                     copy_task(slot<Task>(owner_end - 1), task);
                 }
-                __syncwarp();
+                sync_warp();
                 return true;
             }
             const std::uint32_t number = moved + static_cast<unsigned>(__popc(deeper & lanes_before));
@@ -316,7 +321,7 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
                 copy_task(tasks_of<Task>(segment)[kept + static_cast<unsigned>(__popc(staying & lanes_before))], task);
             kept += static_cast<unsigned>(__popc(staying));
             moved = first + warp_size < count ? first + warp_size - kept : count - kept;
-            __syncwarp();
+            sync_warp();
         }
         if (moved != 0) {
             if (lane == 0) {
@@ -329,7 +334,7 @@ __device__ __noinline__ bool unspill_deeper(int deeper_than) {
                 }
                 if (kept == 0) release(place, tuning::segment_class);
             }
-            __syncwarp();
+            sync_warp();
             return true;
         }
         before = place;
@@ -414,7 +419,7 @@ __device__ inline std::uint32_t push_block_tasks(const wide_task& task, std::uin
         const std::uint32_t end = load_relaxed_in_block(gang.owner_end);
         count = min(lanes, tuning::block_deque_capacity - (end - load_relaxed_in_block(gang.steal_end)));
         if (lane < count) copy_task(block_task_slot(end + count - 1 - lane), task);
-        __syncwarp();
+        sync_warp();
         if (lane != 0) return;
         if (count == 0) {
             count = push_block_task(task) ? 1 : 0;
@@ -486,7 +491,7 @@ __device__ inline void unspill_block_tasks() {
     if (count > tuning::block_deque_capacity - (owner_end - load_relaxed_in_block(gang.steal_end))) return;
     for (std::uint32_t i = lane_rank(); i < count; i += warp_size)
         copy_task(block_task_slot(owner_end + i), tasks_of<wide_task>(segment)[i]);
-    __syncwarp();
+    sync_warp();
     if (lane_rank() == 0) {
         store_relaxed_in_block(gang.owner_end, owner_end + count);
         store_relaxed_in_block(gang.spilled, segment->next);
