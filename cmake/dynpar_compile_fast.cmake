@@ -24,6 +24,7 @@ function(dynpar_compile_fast target)
     elseif(NOT DYNPAR_COMPILE_FAST)  # with which dynpar's own build compiles everything faster still
         set(is_plain_cuda
             "$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<BOOL:$<TARGET_PROPERTY:CUDA_SEPARABLE_COMPILATION>>>>")
+        set_target_properties(${target} PROPERTIES DYNPAR_WHOLE_PROGRAM ON)  # without dynpar's own -Ofc=min
         target_compile_options(${target} PRIVATE "$<${is_plain_cuda}:SHELL:-Ofc=mid -Xptxas -suppress-stack-size-warning>")
     endif()
 endfunction()
