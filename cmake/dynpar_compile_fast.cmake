@@ -2,7 +2,7 @@
 
 # dynpar_compile_fast(<target>)
 #
-# For work on a program: the target's CUDA files compile with nvcc's -Ofc=mid, in little more than half the time. What it makes
+# For work on a program: the target's CUDA files compile with nvcc's -Ofc=mid, in a little less time. What it makes
 # is slower on a GPU (docs/building.md), so it is not for a release, nor for measurements. Files with relocatable device code
 # stay as they are: it would save them little, and take more registers than kernels may have.
 #

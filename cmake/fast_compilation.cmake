@@ -10,6 +10,9 @@ if(DYNPAR_WITH_CUDA)
         set(dynpar_is_plain_cuda
             "$<AND:$<COMPILE_LANGUAGE:CUDA>,$<NOT:$<BOOL:$<TARGET_PROPERTY:CUDA_SEPARABLE_COMPILATION>>>>")
         add_compile_options("$<${dynpar_is_plain_cuda}:SHELL:-Ofc=max -Xptxas -suppress-stack-size-warning>")
+        # In place of the -Ofc=min that dynpar::core asks for.
+        define_property(TARGET PROPERTY DYNPAR_WHOLE_PROGRAM INITIALIZE_FROM_VARIABLE DYNPAR_WHOLE_PROGRAM)
+        set(DYNPAR_WHOLE_PROGRAM ON)
     endif()
 endif()
 
