@@ -28,3 +28,12 @@ function(dynpar_compile_fast target)
         target_compile_options(${target} PRIVATE "$<${is_plain_cuda}:SHELL:-Ofc=mid -Xptxas -suppress-stack-size-warning>")
     endif()
 endfunction()
+
+# Whether CMake's flags for CUDA give ptxas a level (-Xptxas -O3): it refuses -Ofc=min beside one, which dynpar::core asks for.
+function(_dynpar_ptxas_has_a_level out)
+    set(${out} FALSE PARENT_SCOPE)
+    string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+    if("${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_${type}}" MATCHES "(-Xptxas|--ptxas-options)[= ]*[^ ]*-(O[0-9]|-?opt-level)")
+        set(${out} TRUE PARENT_SCOPE)
+    endif()
+endfunction()

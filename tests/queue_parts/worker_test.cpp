@@ -297,7 +297,7 @@ unsigned blocks_in_a_step(machine& m, unsigned tasks, unsigned in_a_row, const s
             change();
         }
         __syncwarp();
-        queue::run_wide<false>(tasks, in_a_row);
+        queue::run_wide(tasks, in_a_row);
         __syncwarp();
         if (queue::lane_rank() == 0) {
             queue::warp_state& warp = queue::this_warp();
@@ -356,7 +356,7 @@ unsigned blocks_of_a_chain_in_a_step(machine& m, const std::function<void()>& ch
             change();
         }
         __syncwarp();
-        queue::run_wide<false>(1, 1);
+        queue::run_wide(1, 1);
         __syncwarp();
         if (queue::lane_rank() == 0) {
             queue::warp_state& warp = queue::this_warp();

@@ -315,10 +315,9 @@ __device__ __noinline__ inline void end_worker_block() {
 #if DYNPAR_ON_DEVICE
 /// The host has made sure that no kernel has variables there, so this is a GPU or a tool that nobody has tried.
 __device__ __noinline__ inline void refuse_shared_memory() {
-    if (threadIdx.x == 0 && blockIdx.x == 0) {
-        printf("dynpar: shared memory does not begin at byte %u here; compile with -DDYNPAR_QUEUE_SHARED_BY_NAME=1\n",
-               first_shared_byte);
-    }
+    if (threadIdx.x != 0 || blockIdx.x != 0) return;  // who trapped first would end what is printed
+    printf("dynpar: shared memory does not begin at byte %u here; compile with -DDYNPAR_QUEUE_SHARED_BY_NAME=1\n",
+           first_shared_byte);
     __trap();
 }
 #endif
@@ -341,7 +340,7 @@ __global__ void __launch_bounds__(DYNPAR_QUEUE_MOST_THREADS, 1)
     static_cast<void>(&run_wide);
     static_cast<void>(&find_work);
     static_cast<void>(&work);
-    if (!has_worker_memory()) refuse_shared_memory();
+    if (!has_worker_memory()) return refuse_shared_memory();
     const bool in_reserve = is_in_reserve(view);
     if (in_reserve && !wait_to_be_called(*view.control)) {
         const bool last = threadIdx.x == 0 && is_last_to_end(*view.control);

@@ -75,12 +75,16 @@ public:
         if (most == 0) {
             const relaxed_capture allowed;
             const cudaFuncAttributes attributes = attributes_of(grid);
-            if (attributes.sharedSizeBytes != 0) {
+            // Then a worker block's memory does not begin where worker_memory() says.
+            if (!DYNPAR_QUEUE_SHARED_BY_NAME && attributes.ptxVersion >= 90 && attributes.sharedSizeBytes != 0) {
                 throw std::invalid_argument(
-                    "dynpar: a kernel for the queue engine, or a function that it may call, has " +
+                    "dynpar: a kernel for the queue engine, or a function of the program of which the address is "
+                    "taken, "
+                    "has " +
                     std::to_string(attributes.sharedSizeBytes) +
-                    " bytes of __shared__ variables, which all blocks that a worker block runs would have in common: "
-                    "take block.shared(), with shared_bytes in the shape");
+                    " bytes of __shared__ variables. All blocks that a worker block runs would have them in common: "
+                    "take block.shared(), with shared_bytes in the shape. If no kernel for the queue engine uses them, "
+                    "compile with -DDYNPAR_QUEUE_SHARED_BY_NAME=1");
             }
             most = static_cast<unsigned>(attributes.maxThreadsPerBlock);
         }

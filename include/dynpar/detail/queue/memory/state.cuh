@@ -14,6 +14,12 @@
 #include "../task/task.cuh"
 #include "../tuning.cuh"
 
+/// 1: a worker block's shared memory is found by its name, as everywhere in CUDA; 0: from compute capability 9.0 on by
+/// its number, which is quicker. To be the same in all files of a program with relocatable device code.
+#if !defined(DYNPAR_QUEUE_SHARED_BY_NAME)
+#define DYNPAR_QUEUE_SHARED_BY_NAME 0
+#endif
+
 namespace dynpar {
 namespace detail {
 namespace queue {
@@ -501,15 +507,6 @@ __device__ inline T __reduce_or_sync(unsigned, T value) {
 }
 #endif
 
-/// 1: a worker block's shared memory is found by its name, as everywhere in CUDA; 0: by its number, which is quicker.
-#if !defined(DYNPAR_QUEUE_SHARED_BY_NAME)
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define DYNPAR_QUEUE_SHARED_BY_NAME 0
-#else
-#define DYNPAR_QUEUE_SHARED_BY_NAME 1
-#endif
-#endif
-
 #if !defined(DYNPAR_SIMULATED_GPU)
 extern __shared__ __align__(16) unsigned char shared_memory_of_grid[];
 #endif
@@ -524,7 +521,7 @@ inline constexpr unsigned first_shared_byte = 1024;
 __device__ inline unsigned char* worker_memory() {
 #if defined(DYNPAR_SIMULATED_GPU)
     return simulated_gpu::dynamic_shared_memory();
-#elif !DYNPAR_QUEUE_SHARED_BY_NAME
+#elif !DYNPAR_QUEUE_SHARED_BY_NAME && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     return static_cast<unsigned char*>(__cvta_shared_to_generic(first_shared_byte));
 #else
     return shared_memory_of_grid;
