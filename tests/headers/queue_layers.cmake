@@ -32,6 +32,10 @@ foreach(header ${headers})
            NOT (header MATCHES "^host/" AND code MATCHES "volatile"))  # the host reads what the device writes to its memory
             message(SEND_ERROR "${header}:${number}: ${CMAKE_MATCH_2}, which belongs into memory/memory_order.cuh: ${line}")
         endif()
+        # Of __syncwarp() lanes come back in several parts: sync_warp().
+        if(code MATCHES "__syncwarp\\(\\)")
+            message(SEND_ERROR "${header}:${number}: __syncwarp() instead of sync_warp() of memory/memory_order.cuh: ${line}")
+        endif()
         if(code MATCHES "#include \"\\.\\./([a-z]+)/" AND header MATCHES "^([a-z]+)/")
             string(REGEX REPLACE "/.*" "" folder "${header}")
             string(REGEX REPLACE ".*#include \"\\.\\./([a-z]+)/.*" "\\1" other "${code}")

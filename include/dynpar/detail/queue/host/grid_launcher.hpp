@@ -79,8 +79,7 @@ public:
             if (!DYNPAR_QUEUE_SHARED_BY_NAME && attributes.ptxVersion >= 90 && attributes.sharedSizeBytes != 0) {
                 throw std::invalid_argument(
                     "dynpar: a kernel for the queue engine, or a function of the program of which the address is "
-                    "taken, "
-                    "has " +
+                    "taken, has " +
                     std::to_string(attributes.sharedSizeBytes) +
                     " bytes of __shared__ variables. All blocks that a worker block runs would have them in common: "
                     "take block.shared(), with shared_bytes in the shape. If no kernel for the queue engine uses them, "
