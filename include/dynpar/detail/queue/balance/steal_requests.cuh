@@ -172,6 +172,7 @@ __device__ inline void accept_donation() {
 
 /// One lane, under the lock: for a deque without room.
 __device__ __noinline__ inline void accept_block_donation_spilling(const transfer_cell& donation, std::uint32_t count) {
+#pragma unroll 1
     for (std::uint32_t i = 0; i < count; ++i) {
         wide_task task;
         copy_fresh_task(task, reinterpret_cast<const wide_task*>(donation.tasks)[i]);

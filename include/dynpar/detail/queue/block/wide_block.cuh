@@ -51,9 +51,11 @@ public:
 #if DYNPAR_ON_DEVICE
         wait_outcome outcome;
         if (is_on_warp()) {
+            leave_way_to_wait(detail::queue::on_warp, &wait_on_warp);
             rendezvous(waiting);
             outcome = wait_on_warp(grid_, depth(), launched_, true);
         } else {
+            leave_way_to_wait(detail::queue::on_team, &wait_on_team);
             team_rendezvous(waiting);
             outcome = wait_on_team(grid_, depth(), launched_, true);
         }

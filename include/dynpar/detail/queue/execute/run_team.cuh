@@ -793,7 +793,9 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
                              (is_first && cycles_now() - begun_at > tuning::stop_after_cycles)))
                 store_relaxed_in_block(team.interrupted, block);
             for (arrival why = team_rendezvous(returned); why != returned; why = team_rendezvous(returned)) {
-                if (why == waiting) wait_on_team(task.grid, task.info & info::depth_mask, launched, false);
+                if (why == waiting)
+                    way_that_was_left<decltype(wait_on_team)>(on_team)(task.grid, task.info & info::depth_mask,
+                                                                       launched, false);
             }
             is_last = is_last || load_relaxed_in_block(team.interrupted) == block;
         }

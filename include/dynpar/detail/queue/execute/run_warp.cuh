@@ -30,7 +30,7 @@ __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task
         arena_index target = 0;
         if (have && !settled) target = settle_alone(grid, task_info, 0, outcome);
         settled = true;
-        wait_in_round(0, 0, grid, target);
+        way_that_was_left<decltype(wait_in_round)>(in_round)(0, 0, grid, target);
     }
     settle_round(have && !settled, grid, task_info, outcome);
     frame.end();
@@ -59,7 +59,7 @@ __device__ inline void run_round_of_wide_tasks(bool have, const wide_task& task,
             }
         }
         settled = true;
-        wait_in_round(0, 0, task.grid, target);
+        way_that_was_left<decltype(wait_in_round)>(in_round)(0, 0, task.grid, target);
     }
     const arena_index node = is_small ? load_relaxed_in_block(this_warp().small_nodes[small.first_lane()]) : 0;
     settle_round_of_wide_tasks(have && !settled, task.grid, task.info, node, outcome, is_small && rank != 0 ? 0 : 1);
@@ -102,7 +102,9 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
         launched = entry(rank, true);
     }
     for (arrival why = rendezvous(returned); why != returned; why = rendezvous(returned)) {
-        if (why == waiting) wait_on_warp(task.grid, task.info & info::depth_mask, launched, false);
+        if (why == waiting)
+            way_that_was_left<decltype(wait_on_warp)>(on_warp)(task.grid, task.info & info::depth_mask, launched,
+                                                               false);
     }
     // Lanes without a part in the block did not come with the others.
     if (task.size.threads() != warp_size) sync_warp();

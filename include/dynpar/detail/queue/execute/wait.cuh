@@ -1,6 +1,10 @@
 // Queue engine: wait() of a lane, of a warp and of a team: whether there is stack for it, and until when it
-// lasts. Owns team_state's arrived and end_of_wait, and warp_state::deepest_wait; adds the children of a
-// waiting block to its node's counter.
+// lasts. Owns team_state's arrived and end_of_wait, warp_state::deepest_wait, and gang_state::ways_to_wait; adds the
+// children of a waiting block to its node's counter.
+//
+// The code of waits is a sixth of the scheduler's, with all that runs on top of one, and most programs have no wait().
+// So the scheduler names none of it: wait() of a block does, and leaves the address of its function for the threads of
+// its round or block that have returned, which must come there as well. Programs without wait() do not compile it.
 //
 // A wait ends in one of two ways, for all threads of the block in the same: its children are complete, or the run is to
 // stop. The second is seen first, also where no children are missing: blocks that launch and wait in turns end when a
@@ -17,6 +21,19 @@
 namespace dynpar {
 namespace detail {
 namespace queue {
+
+enum way_to_wait : unsigned { in_round, on_warp, on_team };
+
+/// A thread that is about to wait: before it comes to the rendezvous. It is the same address each time.
+template <class Function>
+__device__ inline void leave_way_to_wait(way_to_wait way, Function* function) {
+    store_relaxed_in_block(this_block().gang.ways_to_wait[way], reinterpret_cast<unsigned long long>(function));
+}
+/// A thread of the scheduler, when others have come to the rendezvous to wait.
+template <class Function>
+__device__ inline Function* way_that_was_left(way_to_wait way) {
+    return reinterpret_cast<Function*>(load_relaxed_in_block(this_block().gang.ways_to_wait[way]));
+}
 
 /// Whether a block at this depth may wait. The number of nested waits has a limit of its own, and each takes stack. How
 /// much stack a kernel needs is not known beforehand, so what is left is measured.
@@ -88,6 +105,7 @@ __device__ inline void note_wait(std::uint32_t depth) {
 __device__ __noinline__ inline bool wait_for_children(arena_index own, std::uint32_t depth, arena_index grid,
                                                       arena_index target) {
     wait_state state = wait_state::waits;
+    leave_way_to_wait(in_round, &wait_in_round);
     do {
         rendezvous(waiting);
         state = wait_in_round(own, depth, grid, target);

@@ -77,6 +77,7 @@ __device__ inline void point_to_own(std::uint32_t base, std::uint32_t owner_end,
 template <class Task>
 __device__ inline void point_to_targets(std::uint32_t base, std::uint32_t owner_end, arena_index grid,
                                         arena_index target) {
+#pragma unroll 1
     for (std::uint32_t first = base; static_cast<std::int32_t>(owner_end - first) > 0; first += warp_size) {
         const std::uint32_t place = first + lane_rank();
         const bool there = static_cast<std::int32_t>(owner_end - place) > 0;

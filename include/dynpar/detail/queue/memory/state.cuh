@@ -421,6 +421,9 @@ struct gang_state {
     unsigned read_at;                            // by the multiprocessor's clock
     unsigned over;                               // why idle warps end; 0: they do not
     std::uint32_t open_grids[open_grid_places];  // lower halves
+
+    // The addresses of the functions in which blocks wait, once a block has waited: see way_to_wait.
+    unsigned long long ways_to_wait[3];
 };
 
 /// Where kernels are entered, by their keys: a hash table, in which a key lies where it is looked for first or in the
@@ -430,7 +433,7 @@ struct alignas(16) known_kernel {
     unsigned long long lane, wide_lane, wide;  // 0: about to be written
 };
 struct known_kernels {
-    static constexpr unsigned capacity = 14;
+    static constexpr unsigned capacity = 13;
     known_kernel all[capacity];
 };
 

@@ -43,10 +43,12 @@ __device__ __noinline__ inline void push_staged(team_state& team, unsigned count
     const unsigned all = load_relaxed_in_block(team.staged);
     if (count == 0) return;
     with_block_lock(this_block().gang.lock, [&] {
+#pragma unroll 1
         for (unsigned i = 0; i < count; ++i) {
             if (!push_block_task(staged_block(team, i))) drop_task();
         }
     });
+#pragma unroll 1
     for (unsigned i = count; i < all; ++i) copy_task(staged_block(team, i - count), staged_block(team, i));
     store_relaxed_in_block(team.staged, all - count);
 }
@@ -55,6 +57,7 @@ __device__ __noinline__ inline void push_staged(team_state& team, unsigned count
 /// staged before.
 __device__ inline void point_staged_to_own(team_state& team, arena_index grid, arena_index own) {
     const unsigned all = load_relaxed_in_block(team.staged);
+#pragma unroll 1
     for (unsigned i = team.staged_before + lane_rank(); i < all; i += warp_size) {
         wide_task& task = staged_block(team, i);
         if (task.grid == grid && (task.info & info::owner) == 0) task.grid = own;
