@@ -43,6 +43,14 @@ inline constexpr bool has_trace = true;
 #error "define DYNPAR_TEST_ENGINE_HOST, DYNPAR_TEST_ENGINE_CDP or DYNPAR_TEST_ENGINE_QUEUE as 1"
 #endif
 
+/// Threads of a block that all have streams and events, and part. On the cdp engine 16 lanes of a warp hung: see "Streams
+/// and events" in the guide.
+#if DYNPAR_TEST_ENGINE_CDP
+inline constexpr unsigned threads_with_streams = 8;
+#else
+inline constexpr unsigned threads_with_streams = 40;
+#endif
+
 /// Of what a test has very many: a tenth where a tool watches that takes a thousand times as long.
 #if (defined(DYNPAR_SHOW_RACES) && DYNPAR_SHOW_RACES) || defined(DYNPAR_SIMULATED_GPU)
 inline constexpr unsigned many(unsigned count) { return count / 10; }

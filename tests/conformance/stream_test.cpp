@@ -178,7 +178,7 @@ struct use_what_was_moved {
 
 TEST_CASE("C4, C5: a call with a stream or an event that was moved from fails, and each is in the report") {
     auto engine = make_engine();
-    for (const unsigned threads : {1u, 40u}) {
+    for (const unsigned threads : {1u, threads_with_streams}) {
         for (unsigned way = 0; way < 2 * use_what_was_moved::kinds; ++way) {
             const bool by_assignment = way % 2 != 0;
             const unsigned kind = way / 2;
