@@ -43,8 +43,8 @@ inline constexpr bool has_trace = true;
 #error "define DYNPAR_TEST_ENGINE_HOST, DYNPAR_TEST_ENGINE_CDP or DYNPAR_TEST_ENGINE_QUEUE as 1"
 #endif
 
-/// Threads of a block that all have streams and events, and part. On the cdp engine 16 lanes of a warp hung: see "Streams
-/// and events" in the guide.
+/// Threads of a block that all have streams and events, and part. On the cdp engine 16 lanes of a warp hung: see
+/// "Streams and events" in the guide.
 #if DYNPAR_TEST_ENGINE_CDP
 inline constexpr unsigned threads_with_streams = 8;
 #else
