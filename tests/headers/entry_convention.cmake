@@ -38,7 +38,7 @@ function(check name own)
         # A declaration would be an entry without; one call is that of a key.
         math(EXPR wanted_calls "${calls} - ${waits} - 1")
         math(EXPR wanted_kept "${entries} + 5")  # and the functions that work() calls, and these
-        if(entries LESS 18 OR NOT kept EQUAL wanted_kept OR calls LESS 4 OR NOT kept_calls EQUAL wanted_calls)
+        if(entries LESS 18 OR NOT kept EQUAL wanted_kept OR waits LESS 1 OR kept_calls LESS 3 OR NOT kept_calls EQUAL wanted_calls)
             message(FATAL_ERROR "${name}: ${kept} functions, with ${entries} entries of six kernels, and ${kept_calls} of ${calls} calls, "
                                 "of which one is of a key, say in ${ptx} what is kept")
         endif()

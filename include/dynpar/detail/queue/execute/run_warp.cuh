@@ -19,20 +19,60 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
+// What is done where some threads of a round or a block have returned and others wait is out of line: what every round
+// passes through keeps few registers, and none of them in memory.
+
+/// A lane that has returned while others of its round wait, or has none of the round's tasks (`have` is false), until
+/// all have returned: its return is settled.
+__device__ __noinline__ inline void stay_in_round(bool have, arena_index grid, std::uint32_t task_info,
+                                                  block_outcome outcome) {
+    arena_index target = have ? settle_alone(grid, task_info, 0, outcome) : 0;
+    do {
+        way_that_was_left<decltype(wait_in_round)>(in_round)(0, 0, grid, target);
+        target = 0;
+    } while (rendezvous(returned) != returned);
+}
+/// The same in a round of wide tasks.
+__device__ __noinline__ inline void stay_in_round_of_wide_tasks(bool have, arena_index grid, std::uint32_t task_info,
+                                                                arena_index descriptor, block_outcome outcome) {
+    arena_index target = 0;
+    if (have) {
+        // A block that has not returned may need the node later: too late to redirect what runs then.
+        const bool is_small = (task_info & info::small) != 0;
+        const arena_index node =
+            is_small ? small_node_after_return(grid, small_grid(descriptor), task_info & info::depth_mask) : 0;
+        if (is_small && node == 0) {
+            stop_run(no_memory);  // and the grid is never complete
+        } else {
+            target = settle_alone(grid, task_info, node, outcome);
+        }
+    }
+    do {
+        way_that_was_left<decltype(wait_in_round)>(in_round)(0, 0, grid, target);
+        target = 0;
+    } while (rendezvous(returned) != returned);
+}
+/// A lane that has returned from a block on its warp, or has no part in it, while others have not, for the reason
+/// `why`: goes along with them until all have returned. `launched`: by this lane; returns how many are still to be
+/// counted.
+__device__ __noinline__ inline unsigned stay_in_block(arrival why, arena_index grid, std::uint32_t depth,
+                                                      unsigned launched) {
+    do {
+        if (why == waiting) way_that_was_left<decltype(wait_on_warp)>(on_warp)(grid, depth, launched, false);
+        why = rendezvous(returned);
+    } while (why != returned);
+    return launched;
+}
+
 /// Runs `begin` in the lanes that have a lane task, and everything that follows from its return.
 template <bool Nested, class Begin>
 __device__ inline void run_round(bool have, arena_index grid, std::uint32_t task_info, Begin begin) {
     const round_frame<Nested> frame;
     block_outcome outcome{0, 0};
     if (have) outcome = begin();
-    bool settled = false;
-    while (rendezvous(returned) != returned) {
-        arena_index target = 0;
-        if (have && !settled) target = settle_alone(grid, task_info, 0, outcome);
-        settled = true;
-        way_that_was_left<decltype(wait_in_round)>(in_round)(0, 0, grid, target);
-    }
-    settle_round(have && !settled, grid, task_info, outcome);
+    const bool stays = rendezvous(returned) != returned;
+    if (stays) stay_in_round(have, grid, task_info, outcome);
+    settle_round(have && !stays, grid, task_info, outcome);
     frame.end();
 }
 
@@ -45,24 +85,10 @@ __device__ inline void run_round_of_wide_tasks(bool have, const wide_task& task,
     const small_grid small(task.descriptor);
     block_outcome outcome{0, 0};
     if (have) outcome = begin();
-    bool settled = false;
-    while (rendezvous(returned) != returned) {
-        arena_index target = 0;
-        if (have && !settled) {
-            // A block that has not returned may need the node later: too late to redirect what runs then.
-            const arena_index node =
-                is_small ? small_node_after_return(task.grid, small, task.info & info::depth_mask) : 0;
-            if (is_small && node == 0) {
-                stop_run(no_memory);  // and the grid is never complete
-            } else {
-                target = settle_alone(task.grid, task.info, node, outcome);
-            }
-        }
-        settled = true;
-        way_that_was_left<decltype(wait_in_round)>(in_round)(0, 0, task.grid, target);
-    }
+    const bool stays = rendezvous(returned) != returned;
+    if (stays) stay_in_round_of_wide_tasks(have, task.grid, task.info, task.descriptor, outcome);
     const arena_index node = is_small ? load_relaxed_in_block(this_warp().small_nodes[small.first_lane()]) : 0;
-    settle_round_of_wide_tasks(have && !settled, task.grid, task.info, node, outcome, is_small && rank != 0 ? 0 : 1);
+    settle_round_of_wide_tasks(have && !stays, task.grid, task.info, node, outcome, is_small && rank != 0 ? 0 : 1);
     nodes.end();
     frame.end();
 }
@@ -101,11 +127,8 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
         DYNPAR_QUEUE_WIDE_ENTRY
         launched = entry(rank, true);
     }
-    for (arrival why = rendezvous(returned); why != returned; why = rendezvous(returned)) {
-        if (why == waiting)
-            way_that_was_left<decltype(wait_on_warp)>(on_warp)(task.grid, task.info & info::depth_mask, launched,
-                                                               false);
-    }
+    if (const arrival why = rendezvous(returned); why != returned)
+        launched = stay_in_block(why, task.grid, task.info & info::depth_mask, launched);
     // Lanes without a part in the block did not come with the others.
     if (task.size.threads() != warp_size) sync_warp();
 #if !DYNPAR_NO_TRACE

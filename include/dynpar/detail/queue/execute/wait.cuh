@@ -32,7 +32,9 @@ __device__ inline void leave_way_to_wait(way_to_wait way, Function* function) {
 /// A thread of the scheduler, when others have come to the rendezvous to wait.
 template <class Function>
 __device__ inline Function* way_that_was_left(way_to_wait way) {
-    return reinterpret_cast<Function*>(load_relaxed_in_block(this_block().gang.ways_to_wait[way]));
+    const unsigned long long address = load_relaxed_in_block(this_block().gang.ways_to_wait[way]);
+    DYNPAR_QUEUE_INVARIANT(address != 0);
+    return reinterpret_cast<Function*>(address);
 }
 
 /// Whether a block at this depth may wait. The number of nested waits has a limit of its own, and each takes stack. How
