@@ -745,16 +745,6 @@ __device__ inline team_course choose_course(team_state& team, std::uint32_t bloc
     return leaves ? team_course::leaves : team_course::parts;
 }
 
-/// A thread of a team whose block has not returned yet, for the reason `why`: as stay_in_block().
-__device__ __noinline__ inline unsigned stay_in_block_of_team(arrival why, arena_index grid, std::uint32_t depth,
-                                                              unsigned launched) {
-    do {
-        if (why == waiting) way_that_was_left<decltype(wait_on_team)>(on_team)(grid, depth, launched, false);
-        why = team_rendezvous(returned);
-    } while (why != returned);
-    return launched;
-}
-
 /// All warps of a team, each having been called: runs the block for which they were called, and then more of its size,
 /// unless some of them wait for something. Between two blocks the first warp settles one and chooses the next; the
 /// others wait at one barrier. What that costs bounds how many blocks a second run.
@@ -803,7 +793,7 @@ __device__ DYNPAR_NOINLINE inline void run_as_team() {
                              (is_first && cycles_now() - begun_at > tuning::stop_after_cycles)))
                 store_relaxed_in_block(team.interrupted, block);
             if (const arrival why = team_rendezvous(returned); why != returned)
-                launched = stay_in_block_of_team(why, task.grid, task.info & info::depth_mask, launched);
+                launched = stay_in_block<on_team>(why, task.grid, task.info & info::depth_mask, launched);
             is_last = is_last || load_relaxed_in_block(team.interrupted) == block;
         }
         const std::uint32_t blocks = block - first;  // the task may be the next one soon

@@ -19,18 +19,11 @@ namespace dynpar {
 namespace detail {
 namespace queue {
 
-// What is done where some threads of a round or a block have returned and others wait is out of line: what every round
-// passes through keeps few registers, and none of them in memory.
-
 /// A lane that has returned while others of its round wait, or has none of the round's tasks (`have` is false), until
 /// all have returned: its return is settled.
 __device__ __noinline__ inline void stay_in_round(bool have, arena_index grid, std::uint32_t task_info,
                                                   block_outcome outcome) {
-    arena_index target = have ? settle_alone(grid, task_info, 0, outcome) : 0;
-    do {
-        way_that_was_left<decltype(wait_in_round)>(in_round)(0, 0, grid, target);
-        target = 0;
-    } while (rendezvous(returned) != returned);
+    go_along_in_round(grid, have ? settle_alone(grid, task_info, 0, outcome) : 0);
 }
 /// The same in a round of wide tasks.
 __device__ __noinline__ inline void stay_in_round_of_wide_tasks(bool have, arena_index grid, std::uint32_t task_info,
@@ -47,21 +40,7 @@ __device__ __noinline__ inline void stay_in_round_of_wide_tasks(bool have, arena
             target = settle_alone(grid, task_info, node, outcome);
         }
     }
-    do {
-        way_that_was_left<decltype(wait_in_round)>(in_round)(0, 0, grid, target);
-        target = 0;
-    } while (rendezvous(returned) != returned);
-}
-/// A lane that has returned from a block on its warp, or has no part in it, while others have not, for the reason
-/// `why`: goes along with them until all have returned. `launched`: by this lane; returns how many are still to be
-/// counted.
-__device__ __noinline__ inline unsigned stay_in_block(arrival why, arena_index grid, std::uint32_t depth,
-                                                      unsigned launched) {
-    do {
-        if (why == waiting) way_that_was_left<decltype(wait_on_warp)>(on_warp)(grid, depth, launched, false);
-        why = rendezvous(returned);
-    } while (why != returned);
-    return launched;
+    go_along_in_round(grid, target);
 }
 
 /// Runs `begin` in the lanes that have a lane task, and everything that follows from its return.
@@ -128,7 +107,7 @@ __device__ inline void run_on_warp(std::uint32_t word, std::uint32_t rank, bool 
         launched = entry(rank, true);
     }
     if (const arrival why = rendezvous(returned); why != returned)
-        launched = stay_in_block(why, task.grid, task.info & info::depth_mask, launched);
+        launched = stay_in_block<on_warp>(why, task.grid, task.info & info::depth_mask, launched);
     // Lanes without a part in the block did not come with the others.
     if (task.size.threads() != warp_size) sync_warp();
 #if !DYNPAR_NO_TRACE

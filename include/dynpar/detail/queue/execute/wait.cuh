@@ -2,7 +2,7 @@
 // lasts. Owns team_state's arrived and end_of_wait, warp_state::deepest_wait, and gang_state::ways_to_wait; adds the
 // children of a waiting block to its node's counter.
 //
-// The code of waits is a sixth of the scheduler's, with all that runs on top of one, and most programs have no wait().
+// The code of waits is a sixth of the scheduler's, with all that runs on top of one, and many programs have no wait().
 // So the scheduler names none of it: wait() of a block does, and leaves the address of its function for the threads of
 // its round or block that have returned, which must come there as well. Programs without wait() do not compile it.
 //
@@ -10,6 +10,8 @@
 // stop. The second is seen first, also where no children are missing: blocks that launch and wait in turns end when a
 // wait fails, and of a run that is to stop nothing begins any more, so that it ends soon.
 #pragma once
+
+#include <type_traits>
 
 #include "../join/completion.cuh"
 #include "../deadline.cuh"
@@ -296,6 +298,30 @@ __device__ __noinline__ inline wait_outcome wait_on_team(arena_index grid, std::
     if (is_first) store_relaxed_in_block(team.arrived, others_arrived);
     sync_warp();
     return stopped ? wait_outcome::stopped : wait_outcome::done;
+}
+
+// What is done where some threads of a round or a block have returned and others wait is out of line: what every round
+// passes through keeps few registers, and none of them in memory.
+
+/// A lane that has returned while others of its round wait: goes along with them until all have returned. `grid` and
+/// `target`: as in wait_in_round().
+__device__ inline void go_along_in_round(arena_index grid, arena_index target) {
+    do {
+        way_that_was_left<decltype(wait_in_round)>(in_round)(0, 0, grid, target);
+        target = 0;
+    } while (rendezvous(returned) != returned);
+}
+/// A thread that has returned from a block on its warp or its team, or has no part in it, while others have not, for
+/// the reason `why`: goes along with them until all have returned. `launched`: by this thread; returns how many are
+/// still to be counted.
+template <way_to_wait Way>
+__device__ __noinline__ unsigned stay_in_block(arrival why, arena_index grid, std::uint32_t depth, unsigned launched) {
+    static_assert(Way != in_round && std::is_same_v<decltype(wait_on_warp), decltype(wait_on_team)>);
+    do {
+        if (why == waiting) way_that_was_left<decltype(wait_on_warp)>(Way)(grid, depth, launched, false);
+        why = Way == on_team ? team_rendezvous(returned) : rendezvous(returned);
+    } while (why != returned);
+    return launched;
 }
 
 }  // namespace queue
